@@ -1,0 +1,23 @@
+"""Runs, watches and diagnoses distributed TensorFlow training."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.agent.own_process import (
+        FinishedProcess,
+        RunningProcess,
+        run_process,
+        start_process,
+    )
+
+__version__ = "0.1.0"
+__all__ = ["FinishedProcess", "RunningProcess", "__version__", "run_process", "start_process"]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names load when first used, so that the commands start fast."""
+    if name in __all__:
+        from holdfast.agent import own_process  # noqa: PLC0415 - late on purpose
+
+        return getattr(own_process, name)
+    raise AttributeError(f"module 'holdfast' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""The process on each host: starts tasks, runs probes, reports, obeys."""

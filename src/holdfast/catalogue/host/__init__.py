@@ -1,0 +1,1 @@
+"""Causes that live in the host."""

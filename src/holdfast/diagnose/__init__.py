@@ -1,0 +1,63 @@
+"""From evidence to findings. One pure function, called before, during and after a run."""
+
+import sys
+from functools import cache
+
+from holdfast import open_folder
+from holdfast.diagnose.fold import fold
+from holdfast.diagnose.healthy import healthy_tasks
+from holdfast.diagnose.unknown import what_stays_unknown
+from holdfast.diagnose.waits import waits_for
+from holdfast.model.evidence import Evidence
+from holdfast.model.findings import Cause, Diagnosis, Finding, Severity, Verdict
+from holdfast.model.pattern import AnyOf
+
+
+@cache
+def catalogue() -> dict[str, Cause]:
+    """Every cause we know, under its name."""
+    causes: dict[str, Cause] = open_folder.load("holdfast.catalogue", "cause")
+    return causes
+
+
+@cache
+def telling_lines() -> AnyOf:
+    """The lines worth a fact: agents drop the rest."""
+    return AnyOf(pattern for cause in catalogue().values() for pattern in cause.hears)
+
+
+def page(name: str) -> str:
+    """What a person should know about one cause: its file's docstring."""
+    return sys.modules[catalogue()[name].detect.__module__].__doc__ or ""
+
+
+def diagnose(evidence: Evidence) -> Diagnosis:
+    """What went wrong: the culprit first, its victims folded into it as echoes."""
+    proven: list[Finding] = []
+    broken: dict[str, str] = {}
+    for name, cause in catalogue().items():
+        try:
+            proven += [
+                Finding(name=name, cause=cause, proof=proof) for proof in cause.detect(evidence)
+            ]
+        except Exception as error:  # noqa: BLE001 - one bad rule must not hide the others
+            broken[name] = repr(error)
+    findings = fold(proven, waits_for(evidence, proven), evidence)
+    unknown = what_stays_unknown(evidence, findings)
+    return Diagnosis(
+        verdict=_verdict(evidence, findings, broken),
+        findings=findings,
+        healthy=healthy_tasks(evidence, findings),
+        unknown=unknown,
+        broken=broken,
+    )
+
+
+def _verdict(
+    evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str, str]
+) -> Verdict:
+    if any(finding.cause.severity is Severity.ERROR for finding in findings):
+        return Verdict.SICK
+    if broken or not evidence.facts or any(evidence.failures()):
+        return Verdict.CANNOT_TELL
+    return Verdict.HEALTHY

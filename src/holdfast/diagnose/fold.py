@@ -1,0 +1,111 @@
+"""One culprit, many victims: what others suffer from a cause becomes its echoes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from holdfast.diagnose.waits import WaitsFor
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.findings import Echo, Finding
+
+# Lines are read a little after they were written; exits are seen at once.
+READING_LAG_S = 5.0
+
+
+def fold(
+    proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence
+) -> tuple[Finding, ...]:
+    """The root findings, culprit first, each with the echoes it explains."""
+    exact = _most_exact(list(proven))
+    roots = _roots([finding for finding in exact if not finding.cause.echo], waits)
+    roots.sort(key=lambda root: _order(root, roots, waits, evidence))
+    victims = [finding for finding in exact if finding not in roots]
+    echoes: dict[int, list[Echo]] = {}
+    orphans: list[Finding] = []
+    for victim in sorted(victims, key=lambda finding: finding.proof.since_s):
+        source = _source(victim, roots, waits)
+        if source is None:
+            orphans.append(victim)
+        elif _sufferer(victim) is not None:
+            echoes.setdefault(source, []).append(_echo(victim))
+    told = [replace(root, echoes=_one_each(echoes.get(i, ()))) for i, root in enumerate(roots)]
+    return (*told, *_gather(orphans))
+
+
+def _most_exact(proven: list[Finding]) -> list[Finding]:
+    """Without those that another cause tells more exactly of the same task."""
+    told = {(finding.name, _sufferer(finding)) for finding in proven}
+    return [
+        finding
+        for finding in proven
+        if not any((better, _sufferer(finding)) in told for better in finding.cause.yields_to)
+    ]
+
+
+def _roots(candidates: list[Finding], waits: WaitsFor) -> list[Finding]:
+    return [
+        finding
+        for finding in candidates
+        if not any(
+            waits.is_victim_of(finding.proof.culprit, other.proof.culprit)
+            and other.proof.since_s <= finding.proof.since_s + READING_LAG_S
+            for other in candidates
+        )
+    ]
+
+
+def _order(
+    root: Finding, roots: Sequence[Finding], waits: WaitsFor, evidence: Evidence
+) -> tuple[bool, float, str]:
+    """Whom others wait for comes first; then who failed first."""
+    awaited = any(waits.reaches(waiter, root.proof.culprit) for waiter in evidence.tasks)
+    exited = evidence.exit_of(root.proof.culprit)
+    return (not awaited, exited.at_s if exited else root.proof.since_s, root.name)
+
+
+def _source(victim: Finding, roots: Sequence[Finding], waits: WaitsFor) -> int | None:
+    """Which root explains this victim: the one it waits for, else the first failure of all."""
+    sufferer = _sufferer(victim)
+    for index, root in enumerate(roots):
+        if sufferer == root.proof.culprit or waits.reaches(sufferer, root.proof.culprit):
+            return index
+    for index, root in enumerate(roots):
+        if root.proof.since_s <= victim.proof.since_s + READING_LAG_S:
+            return index
+    return None
+
+
+def _sufferer(finding: Finding) -> TaskId | None:
+    return finding.proof.seen_at or finding.proof.culprit
+
+
+def _echo(victim: Finding) -> Echo:
+    proof = victim.proof
+    task = _sufferer(victim)
+    assert task is not None  # noqa: S101 - callers pass only victims that are tasks
+    return Echo(
+        task=task, cause=victim.name, says=proof.says, since_s=proof.since_s, facts=proof.facts
+    )
+
+
+def _one_each(echoes: Iterable[Echo]) -> tuple[Echo, ...]:
+    """Each task echoes once, with its first words about it."""
+    first: dict[TaskId, Echo] = {}
+    for echo in echoes:
+        first.setdefault(echo.task, echo)
+    return tuple(first.values())
+
+
+def _gather(orphans: list[Finding]) -> tuple[Finding, ...]:
+    """Victims without a root: all that speak of one peer are one finding about that peer."""
+    by_peer: dict[tuple[str, TaskId | None], list[Finding]] = {}
+    for orphan in orphans:
+        by_peer.setdefault((orphan.name, orphan.proof.culprit), []).append(orphan)
+    gathered = [
+        replace(
+            heard[0],
+            echoes=_one_each(_echo(orphan) for orphan in heard if _sufferer(orphan) is not None),
+        )
+        for heard in by_peer.values()
+    ]
+    return tuple(sorted(gathered, key=lambda finding: (-len(finding.echoes), finding.proof.since_s)))

@@ -1,0 +1,59 @@
+"""What the facts cannot say, said openly."""
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.model.evidence import Evidence, death_signal
+from holdfast.model.facts import AttemptEnded, OutputEnded, ProbeBlind, TaskStarted, UnknownFact
+from holdfast.model.findings import Finding
+
+
+def what_stays_unknown(evidence: Evidence, findings: Sequence[Finding]) -> tuple[str, ...]:
+    return (
+        *_unexplained(evidence, findings),
+        *_blind(evidence),
+        *_unread(evidence),
+        *_unfinished(evidence),
+    )
+
+
+def _unexplained(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
+    explained = {finding.proof.culprit for finding in findings}
+    explained |= {finding.proof.seen_at for finding in findings}
+    explained |= {echo.task for finding in findings for echo in finding.echoes}
+    for failure in evidence.failures():
+        if failure.task not in explained:
+            signal = death_signal(failure)
+            how = f"on signal {signal}" if signal else f"with exit code {failure.exit_code}"
+            yield f"why {failure.task} ended {how}: nothing it left behind proves a cause"
+
+
+def _blind(evidence: Evidence) -> Iterator[str]:
+    """A probe that saw nothing because it could not look matters only when somebody died."""
+    if any(evidence.failures()):
+        for fact in evidence.of(ProbeBlind):
+            yield f"{fact.probe}: {fact.why}"
+
+
+def _unread(evidence: Evidence) -> Iterator[str]:
+    for fact in evidence.of(OutputEnded):
+        if fact.lines_left_out:
+            yield (
+                f"{fact.lines_left_out} more telling lines of {fact.task} (std{fact.stream}):"
+                " they are in its log, but not in the journal"
+            )
+    unknown = sum(1 for _ in evidence.of(UnknownFact))
+    if unknown:
+        yield f"{unknown} facts of a newer Holdfast, which this one cannot read"
+
+
+def _unfinished(evidence: Evidence) -> Iterator[str]:
+    """A journal that stops in the middle: the supervisor died, or is still at it."""
+    if any(evidence.of(AttemptEnded)):
+        return
+    running = [
+        str(fact.task)
+        for fact in evidence.of(TaskStarted)
+        if evidence.exit_of(fact.task) is None
+    ]
+    if running:
+        yield f"how {', '.join(running)} ended: still running when the journal was read"

@@ -1,0 +1,1 @@
+"""Back ends: how agents come to their hosts. One file each."""

@@ -1,0 +1,1 @@
+"""The run directory: its layout, the journal, and who may write what."""

@@ -1,0 +1,68 @@
+"""Facts to and from one JSON line: the journal, the wire and the fixtures share it."""
+
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any, get_type_hints
+
+import msgspec
+
+from holdfast.model import facts
+from holdfast.model.cluster import TaskId
+from holdfast.model.errors import BadInput
+from holdfast.model.facts import SCHEMA_VERSION, Fact, UnknownFact
+
+_KINDS: dict[str, type[Fact]] = {
+    kind.__name__: kind
+    for kind in vars(facts).values()
+    if isinstance(kind, type) and issubclass(kind, Fact) and kind not in {Fact, UnknownFact}
+}
+
+
+def encode(fact: Fact) -> bytes:
+    """One line without its line end. What equals its default is left out."""
+    kind = fact.kind if isinstance(fact, UnknownFact) else type(fact).__name__
+    record: dict[str, Any] = {"fact": kind, "v": SCHEMA_VERSION}
+    for field in fields(fact):
+        value = getattr(fact, field.name)
+        if field.name in {"extra", "kind"} or value == field.default:
+            continue
+        record[field.name] = str(value) if isinstance(value, TaskId) else value
+    return msgspec.json.encode(record | fact.extra)
+
+
+def decode(line: bytes | str) -> Fact:
+    """The fact that `encode` wrote, by this version of Holdfast or by any other."""
+    try:
+        record = msgspec.json.decode(line, type=dict[str, Any])
+        return _to_fact(record)
+    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"not a fact: {error}", do="the line was cut, or is not ours") from error
+
+
+def _to_fact(record: dict[str, Any]) -> Fact:
+    name = record.pop("fact")
+    version = record.pop("v", SCHEMA_VERSION)
+    kind = _KINDS.get(name, UnknownFact)
+    if kind is UnknownFact:
+        record["kind"] = str(name)
+    known = _hints(kind)
+    extra = {key: value for key, value in record.items() if key not in known}
+    if version != SCHEMA_VERSION:
+        extra["v"] = version
+    values = {
+        key: TaskId.parse(value) if known[key] is _TASK else msgspec.convert(value, known[key])
+        for key, value in record.items()
+        if key in known
+    }
+    fact = kind(**values)
+    return replace(fact, extra=extra) if extra else fact
+
+
+_TASK = TaskId | None
+
+
+@cache
+def _hints(kind: type[Fact]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    del hints["extra"]
+    return {key: _TASK if hint == _TASK else hint for key, hint in hints.items()}

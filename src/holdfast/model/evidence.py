@@ -1,0 +1,105 @@
+"""The facts of one attempt, and the questions a cause may ask of them."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar, cast
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import (
+    AttemptStarted,
+    Fact,
+    LogLine,
+    SignalSent,
+    StopAsked,
+    TaskExited,
+    TaskStarted,
+    TracebackSeen,
+)
+from holdfast.model.pattern import Pattern
+
+FactKind = TypeVar("FactKind", bound=Fact)
+SHELL_SIGNAL_BASE = 128
+SIGNAL_MAX = 64
+
+
+class Evidence:
+    """Everything seen during the newest attempt, oldest first. Read-only."""
+
+    def __init__(self, facts: Iterable[Fact]) -> None:
+        seen = sorted(facts, key=lambda fact: fact.at_s)
+        self.attempt = max((fact.attempt for fact in seen), default=1)
+        self.facts = tuple(_once(fact for fact in seen if fact.attempt == self.attempt))
+        self._by_kind: dict[type[Fact], list[Fact]] = {}
+        for fact in self.facts:
+            self._by_kind.setdefault(type(fact), []).append(fact)
+
+    def of(self, kind: type[FactKind], task: TaskId | None = None) -> Iterator[FactKind]:
+        """All facts of a kind; with `task`, only those about it."""
+        found = cast("list[FactKind]", self._by_kind.get(kind, []))
+        return (fact for fact in found if task is None or fact.task == task)
+
+    def lines(self, pattern: Pattern, task: TaskId | None = None) -> Iterator[LogLine]:
+        return (line for line in self.of(LogLine, task) if pattern.search(line.text))
+
+    @property
+    def tasks(self) -> tuple[TaskId, ...]:
+        """Every task of the job: those announced, and those only heard of."""
+        announced = {
+            TaskId.parse(name) for start in self.of(AttemptStarted) for name in start.tasks
+        }
+        return tuple(sorted(announced | {fact.task for fact in self.facts if fact.task}))
+
+    def exit_of(self, task: TaskId | None) -> TaskExited | None:
+        return next((fact for fact in self.of(TaskExited) if fact.task == task), None)
+
+    def address_of(self, task: TaskId) -> str:
+        return next((fact.address for fact in self.of(TaskStarted, task)), "")
+
+    def pid_of(self, task: TaskId) -> int | None:
+        return next((fact.pid for fact in self.of(TaskStarted, task)), None)
+
+    def began_unix_s(self) -> float:
+        return next((fact.began_unix_s for fact in self.of(AttemptStarted)), 0.0)
+
+    def ended_by_us(self, exited: TaskExited) -> bool:
+        """Whether the task was told to go, by us or by whoever asked us to stop."""
+        told = (*self.of(SignalSent, exited.task), *self.of(StopAsked))
+        return any(fact.at_s <= exited.at_s for fact in told)
+
+    def failure_of(self, task: TaskId | None) -> TaskExited | None:
+        """How a task ended, if it ended badly and by itself."""
+        exited = self.exit_of(task)
+        if exited is None or exited.exit_code == 0 or self.ended_by_us(exited):
+            return None
+        return exited
+
+    def failures(self) -> Iterator[TaskExited]:
+        return (found for task in self.tasks if (found := self.failure_of(task)))
+
+    def last_traceback(self, task: TaskId | None) -> TracebackSeen | None:
+        """The traceback that ended a task, if one did."""
+        found = [fact for fact in self.of(TracebackSeen) if fact.task == task]
+        return max(found, key=lambda fact: (fact.stream == "err", fact.offset), default=None)
+
+
+def death_signal(exited: TaskExited) -> int | None:
+    """The signal a task died of, also when a shell around it reports 128 + N."""
+    if exited.signal is not None:
+        return exited.signal
+    code = exited.exit_code or 0
+    if SHELL_SIGNAL_BASE < code <= SHELL_SIGNAL_BASE + SIGNAL_MAX:
+        return code - SHELL_SIGNAL_BASE
+    return None
+
+
+def _once(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """A line read twice, once live and once from the end, is one fact: the counted one stays."""
+    kept: dict[object, Fact] = {}
+    for fact in facts:
+        key: object = id(fact)
+        if isinstance(fact, LogLine | TracebackSeen) and (fact.offset or fact.line):
+            key = (type(fact), fact.task, fact.stream, fact.offset or -fact.line)
+            earlier = kept.get(key)
+            if isinstance(earlier, LogLine | TracebackSeen) and earlier.line >= fact.line:
+                continue
+        kept[key] = fact
+    return iter(kept.values())

@@ -1,0 +1,98 @@
+"""A cause, the facts that prove it here, and what follows from it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import Remedy
+
+
+class Confidence(StrEnum):
+    """How sure we are. A `guess` never leads to an action."""
+
+    CERTAIN = "certain"
+    HIGH = "high"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Verdict(StrEnum):
+    HEALTHY = "healthy"
+    SICK = "sick"
+    CANNOT_TELL = "cannot-tell"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Why a cause holds here: the telling facts, and one sentence for a human."""
+
+    facts: tuple[Fact, ...]
+    says: str
+    culprit: TaskId | None
+    confidence: Confidence = Confidence.CERTAIN
+    do: tuple[str, ...] = ()  # what to do here, with this run's own names and numbers
+    seen_at: TaskId | None = None  # who noticed, when that is not the culprit
+    exit_code: int = 1  # of `holdfast run`, when this is the root cause
+
+    @property
+    def since_s(self) -> float:
+        return min(fact.at_s for fact in self.facts)
+
+
+Detect = Callable[[Evidence], Iterator[Proof]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One way a job fails. Its name, page and fixture all follow from its file name."""
+
+    family: str  # one of FAMILIES
+    detect: Detect
+    remedy: Remedy
+    hears: tuple[Pattern, ...] = ()  # log lines that agents must ship for it
+    echo: bool = False  # an aftermath by nature: a root cause elsewhere explains it
+    yields_to: frozenset[str] = frozenset()  # causes that say the same of a task, more exactly
+    preview: bool = True  # reported, never acted on, until the bench has proven it
+    severity: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Echo:
+    """A task that suffers from another task's fault."""
+
+    task: TaskId
+    cause: str
+    says: str
+    since_s: float
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A cause proven here, with its culprit and its echoes."""
+
+    name: str
+    cause: Cause
+    proof: Proof
+    echoes: tuple[Echo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What we know, what is well, and what we could not learn. The root cause comes first."""
+
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    healthy: tuple[TaskId, ...] = ()
+    unknown: tuple[str, ...] = ()
+    broken: Mapping[str, str]  # rules that crashed: they prove nothing, and hide nothing

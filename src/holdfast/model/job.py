@@ -1,0 +1,93 @@
+"""What the user asked for. Every setting has its one home and its default here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.errors import BadJob
+
+TASKS_MAX = 1_000
+GRACE_S_MAX = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    command: tuple[str, ...]
+    workers: int = 1
+    ps: int = 0
+    chief: bool = False
+    evaluator: bool = False
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    grace_s: float = 15.0  # between asking a task to end and killing it
+    keep_bytes: int | None = None  # of each output file; None keeps all of it
+
+    def __post_init__(self) -> None:
+        for wrong, message, do in _complaints(self):
+            if wrong:
+                raise BadJob(message, do=do)
+
+    @property
+    def tasks(self) -> tuple[TaskId, ...]:
+        """Every task, in the order they are started and shown."""
+        counts = {
+            "ps": self.ps,
+            "chief": int(self.chief),
+            "worker": self.workers,
+            "evaluator": int(self.evaluator),
+        }
+        return tuple(
+            TaskId(role, index) for role, count in counts.items() for index in range(count)
+        )
+
+
+def _complaints(job: Job) -> tuple[tuple[bool, str, str], ...]:
+    total = job.workers + job.ps
+    return (
+        (
+            not job.command or not job.command[0],
+            "there is no command to run",
+            "put it behind `--`: holdfast run --workers 2 -- python train.py",
+        ),
+        (
+            any("\0" in part for part in job.command),
+            "the command contains a NUL character",
+            "remove it: no operating system can pass it on",
+        ),
+        (job.workers < 0 or job.ps < 0, "a number of tasks is negative", "use 0 or more"),
+        (
+            job.workers == 0 and not job.chief,
+            "the job has 0 workers and no chief, so nobody would train",
+            "ask for at least one: --workers 1, or --chief",
+        ),
+        (
+            total > TASKS_MAX,
+            f"{total} tasks on one machine are more than the {TASKS_MAX} that are allowed",
+            "ask for fewer --workers or --ps",
+        ),
+        (
+            not 0 <= job.grace_s <= GRACE_S_MAX,
+            f"a grace of {job.grace_s:g} s is not between 0 and {GRACE_S_MAX:g}",
+            "choose the seconds a task gets to end by itself, such as --grace-s 15",
+        ),
+        (
+            job.keep_bytes is not None and job.keep_bytes < KEEP_BYTES_MIN,
+            f"keeping only {job.keep_bytes} bytes of output would lose the evidence",
+            f"keep at least {KEEP_BYTES_MIN}: --keep-bytes 1M",
+        ),
+        *(
+            (
+                not name or "=" in name or "\0" in name + value,
+                f"{name!r} cannot be the name of an environment variable",
+                "write --env NAME=VALUE",
+            )
+            for name, value in job.env.items()
+        ),
+        (
+            "TF_CONFIG" in job.env,
+            "TF_CONFIG is set by Holdfast, a different one for every task",
+            "leave it out of --env and of the job file",
+        ),
+    )
+
+
+KEEP_BYTES_MIN = 65_536

@@ -1,0 +1,41 @@
+"""The tasks that a text speaks of, in TensorFlow's own way of writing them."""
+
+from holdfast.model.cluster import INDEX_DIGITS_MAX, TaskId, is_plain_name
+from holdfast.model.facts import Fact, LogLine, TracebackSeen
+from holdfast.model.pattern import Pattern
+
+_NAMED = Pattern(r"/job:([a-z][a-z0-9_-]*)/(?:replica:\d+/)?task:(\d+)")
+# The innermost call is the one that failed: an outer headline often names a healthy task.
+_TARGET = Pattern(r"remote target /job:([a-z][a-z0-9_-]*)/(?:replica:\d+/)?task:(\d+)")
+NAMES_MAX = 64
+
+
+def tasks_in(text: str) -> tuple[TaskId, ...]:
+    """Every task a text names, in the order of their first mention."""
+    return _all(_NAMED, text)
+
+
+def remote_targets_in(text: str) -> tuple[TaskId, ...]:
+    """The tasks whose calls failed, outermost first."""
+    return _all(_TARGET, text)
+
+
+def named_tasks(fact: Fact) -> tuple[TaskId, ...]:
+    """Whom a line or a traceback speaks of: the targets of failed calls where it says so."""
+    text = ""
+    if isinstance(fact, LogLine):
+        text = fact.text
+    elif isinstance(fact, TracebackSeen):
+        text = fact.message
+    return remote_targets_in(text) or tasks_in(text)
+
+
+def _all(pattern: Pattern, text: str) -> tuple[TaskId, ...]:
+    found: dict[TaskId, None] = {}
+    for match in pattern.each(text):
+        role, index = match.group(1), match.group(2)
+        if is_plain_name(role) and len(index) <= INDEX_DIGITS_MAX:
+            found[TaskId(role, int(index))] = None
+        if len(found) == NAMES_MAX:
+            break
+    return tuple(found)

@@ -1,0 +1,73 @@
+"""Exactly what a back end will start, as values that can be shown before anything happens."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from holdfast.model.cluster import ClusterSpec, TaskId
+from holdfast.model.job import Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTask:
+    """One process: what is executed, and what is added to the environment it inherits."""
+
+    task: TaskId
+    address: str
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    run_id: str
+    run_dir: str
+    cluster: ClusterSpec
+    tasks: tuple[PlannedTask, ...]
+    grace_s: float
+    keep_bytes: int | None = None
+
+    def text(self) -> str:
+        """For a person who wants to know before it happens. Values from --env stay unsaid."""
+        lines = [f"run directory {self.run_dir}"]
+        for planned in self.tasks:
+            shown = {
+                name: value if name in _OURS or name.startswith("HOLDFAST_") else "…"
+                for name, value in planned.env.items()
+            }
+            lines.append(f"{planned.task} at {planned.address or 'no address'}")
+            lines += [f"  {name}={shlex.quote(value)}" for name, value in shown.items()]
+            lines.append(f"  {shlex.join(planned.command)}")
+        return "\n".join(lines)
+
+
+_OURS = frozenset({"TF_CONFIG", "PYTHONUNBUFFERED"})
+
+
+def plan_tasks(job: Job, cluster: ClusterSpec, *, run_id: str, run_dir: str) -> Plan:
+    """The same job and addresses give the same plan, on any machine."""
+    return Plan(
+        run_id=run_id,
+        run_dir=run_dir,
+        cluster=cluster,
+        tasks=tuple(
+            PlannedTask(
+                task=task,
+                address=cluster.addresses.get(task, ""),
+                command=job.command,
+                env={
+                    # Python would keep a task's last words in its own buffer and lose them.
+                    "PYTHONUNBUFFERED": "1",
+                    **job.env,
+                    "TF_CONFIG": cluster.tf_config(task),
+                    "HOLDFAST_RUN_ID": run_id,
+                    "HOLDFAST_RUN_DIR": run_dir,
+                    "HOLDFAST_TASK": str(task),
+                    "HOLDFAST_ATTEMPT": "1",
+                },
+            )
+            for task in job.tasks
+        ),
+        grace_s=job.grace_s,
+        keep_bytes=job.keep_bytes,
+    )

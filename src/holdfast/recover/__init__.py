@@ -1,0 +1,61 @@
+"""From findings to one decision, and the exit code that tells the rest of the world."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.model.evidence import Evidence, death_signal
+from holdfast.model.facts import StopAsked, TaskNotStarted
+from holdfast.model.findings import Diagnosis, Finding, Severity
+from holdfast.model.remedies import AskHuman, Remedy
+
+SIGNAL_EXIT_BASE = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    remedy: Remedy
+    reason: str
+
+
+def decide(findings: Sequence[Finding], *, relaunches_left: int) -> Decision:
+    """What we will do about the root cause, within the budget."""
+    if not findings:
+        return Decision(AskHuman(), "the job failed for no cause we know")
+    root = findings[0]
+    if root.cause.preview:
+        return Decision(AskHuman(), f"{root.name} is reported, not acted on")
+    if relaunches_left == 0:
+        return Decision(AskHuman(), f"{root.name}, and no relaunches are left")
+    return Decision(root.cause.remedy, root.proof.says)
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    exit_code: int
+    why: str
+
+
+def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
+    """How the attempt ended, as an exit code: the root cause decides, not the loudest task."""
+    asked = next(iter(evidence.of(StopAsked)), None)
+    failures = sorted(evidence.failures(), key=lambda exited: exited.at_s)
+    if not failures and not any(evidence.of(TaskNotStarted)):
+        if asked is not None and not _trained_to_the_end(evidence, asked.at_s):
+            return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")
+        return Conclusion(0, "every chief and worker finished")
+    for finding in diagnosis.findings:
+        if finding.cause.severity is Severity.ERROR:
+            return Conclusion(finding.proof.exit_code, finding.proof.says)
+    signal = death_signal(failures[0]) if failures else None
+    code = SIGNAL_EXIT_BASE + signal if signal else 1
+    return Conclusion(code, "a task failed, and no cause is proven")
+
+
+def _trained_to_the_end(evidence: Evidence, at_s: float) -> bool:
+    """Whether the chief and all workers had finished well before somebody asked to stop."""
+    ends = [
+        evidence.exit_of(task) for task in evidence.tasks if task.role in {"chief", "worker"}
+    ]
+    return bool(ends) and all(
+        end is not None and end.exit_code == 0 and end.at_s <= at_s for end in ends
+    )

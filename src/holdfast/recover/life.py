@@ -1,0 +1,173 @@
+"""A job's life as a pure machine: facts go in, orders come out. The coordinator obeys them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import (
+    Fact,
+    SignalSent,
+    StopAsked,
+    TaskExited,
+    TaskIdle,
+    TaskNotStarted,
+)
+from holdfast.model.orders import EndAttempt, Order, SendSignal, WatchIdle
+from holdfast.recover.stopping import SIGTERM, Asked, due_signals
+
+# How long the others may speak after a failure that dooms the job: a mirrored worker learns
+# of a dead peer by heartbeat after 7.6 to 9.5 s, and its words tell who was missed.
+AFTERMATH_S = 15.0
+# An evaluator may still be at its last evaluation when the training is over.
+EVALUATION_S_MAX = 600.0
+
+
+class Phase(StrEnum):
+    TRAINING = "training"
+    AFTERMATH = "aftermath"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """Where an attempt stands. Only facts change it."""
+
+    tasks: tuple[TaskId, ...]
+    grace_s: float
+    phase: Phase = Phase.TRAINING
+    ended: Mapping[TaskId, bool] = field(default_factory=dict)  # whether each ended well
+    idle: frozenset[TaskId] = frozenset()
+    watched: frozenset[TaskId] = frozenset()
+    asked: Mapping[TaskId, Asked] = field(default_factory=dict)
+    first_signal: int = SIGTERM
+    why: str = ""
+    since_s: float = 0.0  # when this phase began
+    trained_s: float | None = None  # when chief and workers were done
+
+    @property
+    def running(self) -> tuple[TaskId, ...]:
+        return tuple(task for task in self.tasks if task not in self.ended)
+
+
+def advance(life: Life, fact: Fact) -> tuple[Life, tuple[Order, ...]]:
+    """The next state, and what must now be done."""
+    if life.phase is Phase.ENDED:
+        return life, ()
+    life = _notice(life, fact)
+    if life.phase is not Phase.STOPPING:
+        life = _next_phase(life, fact.at_s)
+    if not life.running:
+        ended = replace(life, phase=Phase.ENDED)
+        return ended, (EndAttempt(why=life.why or "every task has ended"),)
+    if life.phase is Phase.STOPPING:
+        return _stop(life, fact.at_s)
+    return _watch_idle(life)
+
+
+def _notice(life: Life, fact: Fact) -> Life:
+    match fact:
+        case TaskExited(task=TaskId() as task):
+            return replace(life, ended={**life.ended, task: fact.exit_code == 0})
+        case TaskNotStarted(task=TaskId() as task):
+            life = replace(life, ended={**life.ended, task: False})
+            return _stopping(life, fact.at_s, SIGTERM, f"{task} could not be started")
+        case TaskIdle(task=TaskId() as task):
+            return replace(life, idle=life.idle | {task})
+        case SignalSent(task=TaskId() as task):
+            # The agent's word that it obeyed: from here the grace counts.
+            return replace(life, asked={**life.asked, task: Asked(fact.signal, fact.at_s)})
+        case StopAsked():
+            if life.phase is Phase.STOPPING:
+                return replace(life, grace_s=0.0) if fact.now else life
+            life = replace(life, grace_s=0.0 if fact.now else life.grace_s)
+            return _stopping(life, fact.at_s, fact.signal, f"stopped by {fact.by}")
+    return life
+
+
+def _next_phase(life: Life, at_s: float) -> Life:
+    trainers = [task for task in life.running if task.role in {"chief", "worker"}]
+    if life.phase is Phase.TRAINING and _doomed(life):
+        life = replace(life, phase=Phase.AFTERMATH, since_s=at_s, why="a task failed")
+    if not trainers and life.trained_s is None:
+        life = replace(life, trained_s=at_s)
+    if life.trained_s is not None and _evaluated(life, at_s):
+        return _stopping(life, at_s, SIGTERM, life.why or "the training is over")
+    if life.phase is Phase.AFTERMATH and at_s - life.since_s >= AFTERMATH_S:
+        return _stopping(life, at_s, SIGTERM, "a task failed, and the rest waits for it")
+    if _only_servers_left(life, trainers):
+        return _stopping(life, at_s, SIGTERM, "the chief has ended and the workers are idle")
+    return life
+
+
+def _doomed(life: Life) -> bool:
+    """Whether the others cannot finish without those that failed.
+
+    With parameter servers, workers are independent of one another: the chief trains on
+    without a dead one. Without them, every worker takes part in every step.
+    """
+    failed = [task for task, well in life.ended.items() if not well]
+    has_ps = any(task.role == "ps" for task in life.tasks)
+    chief = chief_of(life.tasks)
+    return any(
+        task.role == "ps" or task == chief or (task.role == "worker" and not has_ps)
+        for task in failed
+    )
+
+
+def chief_of(tasks: tuple[TaskId, ...]) -> TaskId:
+    """Worker 0 leads where there is no chief."""
+    chief = TaskId("chief", 0)
+    return chief if chief in tasks else TaskId("worker", 0)
+
+
+def _only_servers_left(life: Life, trainers: list[TaskId]) -> bool:
+    """Workers of a ClusterCoordinator are servers: they never end, and after the chief idle."""
+    return _chief_ended(life) and bool(trainers) and life.idle.issuperset(trainers)
+
+
+def _chief_ended(life: Life) -> bool:
+    """Whether a chief of its own has ended in a cluster with parameter servers."""
+    has_ps = any(task.role == "ps" for task in life.tasks)
+    return has_ps and TaskId("chief", 0) in life.ended
+
+
+def _evaluated(life: Life, at_s: float) -> bool:
+    evaluating = [task for task in life.running if task.role == "evaluator"]
+    waited_s = at_s - (at_s if life.trained_s is None else life.trained_s)
+    failed = life.phase is Phase.AFTERMATH
+    return failed or life.idle.issuperset(evaluating) or waited_s >= EVALUATION_S_MAX
+
+
+def _watch_idle(life: Life) -> tuple[Life, tuple[Order, ...]]:
+    """Ask for word of idle tasks only once it matters: before, idleness means nothing."""
+    unneeded = {"worker"} if _chief_ended(life) else set()
+    if life.trained_s is not None:
+        unneeded.add("evaluator")
+    fresh = [
+        task for task in life.running if task.role in unneeded and task not in life.watched
+    ]
+    watched = life.watched.union(fresh)
+    return replace(life, watched=watched), tuple(WatchIdle(task=task) for task in fresh)
+
+
+def _stopping(life: Life, at_s: float, signal: int, why: str) -> Life:
+    return replace(life, phase=Phase.STOPPING, since_s=at_s, first_signal=signal, why=why)
+
+
+def _stop(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
+    """The next signals that are due. They count as sent, so that each is ordered once."""
+    due = due_signals(
+        life.running,
+        chief_gone=chief_of(life.tasks) in life.ended,
+        asked=life.asked,
+        first=life.first_signal,
+        grace_s=life.grace_s,
+        at_s=at_s,
+    )
+    asked = {**life.asked, **{task: Asked(signal, at_s) for task, signal in due.items()}}
+    orders = tuple(
+        SendSignal(task=task, signal=signal, why=life.why) for task, signal in due.items()
+    )
+    return replace(life, asked=asked), orders

@@ -1,0 +1,1 @@
+"""Show the journal: text, JSON, the live terminal. Views never decide."""

@@ -1,0 +1,1 @@
+"""How the processes of Holdfast talk: facts up, orders down."""
