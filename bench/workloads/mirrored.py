@@ -8,9 +8,11 @@ import tensorflow as tf
 
 REPORT_EVERY_STEPS = 20
 SAVE_EVERY_STEPS = 40
+ROWS = 128
 BATCH = 16
 SLOPES = ((2.0,), (-1.0,), (0.5,), (3.0,))
 LEARNING_RATE = 0.02
+LABEL_NOISE = 0.3
 
 
 def main() -> None:
@@ -65,8 +67,8 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 
 
 def batches_of_one_task(_context: tf.distribute.InputContext) -> tf.data.Dataset:
-    features = tf.random.normal([BATCH * 8, len(SLOPES)])
-    labels = features @ tf.constant(SLOPES) + 1.0
+    features = tf.random.normal([ROWS, len(SLOPES)])
+    labels = features @ tf.constant(SLOPES) + tf.random.normal([ROWS, 1], 1.0, LABEL_NOISE)
     return tf.data.Dataset.from_tensor_slices((features, labels)).repeat().batch(BATCH)
 
 

@@ -7,9 +7,11 @@ import tensorflow as tf
 
 REPORT_EVERY_STEPS = 20
 SAVE_EVERY_STEPS = 40
+ROWS = 128
 BATCH = 16
 SLOPES = ((2.0,), (-1.0,), (0.5,), (3.0,))
 LEARNING_RATE = 0.02
+LABEL_NOISE = 0.3
 
 
 def main() -> None:
@@ -29,8 +31,9 @@ def serve(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> None:
         job_name=resolver.task_type,
         task_index=resolver.task_id,
         protocol="grpc",
+        # With one inter-op thread a worker's step waits for ever, and nobody says a word.
         config=tf.compat.v1.ConfigProto(
-            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
+            intra_op_parallelism_threads=1, inter_op_parallelism_threads=2
         ),
     )
     server.join()
@@ -68,8 +71,8 @@ def train(resolver: tf.distribute.cluster_resolver.ClusterResolver, told: faulty
 
 
 def batches_of_one_worker() -> tf.data.Dataset:
-    features = tf.random.normal([BATCH * 8, len(SLOPES)])
-    labels = features @ tf.constant(SLOPES) + 1.0
+    features = tf.random.normal([ROWS, len(SLOPES)])
+    labels = features @ tf.constant(SLOPES) + tf.random.normal([ROWS, 1], 1.0, LABEL_NOISE)
     return tf.data.Dataset.from_tensor_slices((features, labels)).repeat().batch(BATCH)
 
 

@@ -10,9 +10,11 @@ import tensorflow.compat.v1 as tf
 REPORT_EVERY_STEPS = 20
 SAVE_EVERY_STEPS = 40
 CHIEF_POLL_S = 1
+ROWS = 128
 BATCH = 16
 SLOPES = ((2.0,), (-1.0,), (0.5,), (3.0,))
 LEARNING_RATE = 0.02
+LABEL_NOISE = 0.3
 
 
 def main() -> None:
@@ -35,29 +37,32 @@ def main() -> None:
     with tf.device(
         tf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:{role}/task:{index}")
     ):
-        loss, train_step = model()
+        fetches = model()
     if not is_chief:
         wait_for_chief(server.target, config)
-    train(server.target, config, is_chief=is_chief, told=told, fetches=(loss, train_step))
+    train(server.target, config, is_chief=is_chief, told=told, fetches=fetches)
     print("done", flush=True)
 
 
-def model() -> tuple[tf.Tensor, tf.Operation]:
+def model() -> tuple[tf.Tensor, tf.Tensor]:
+    """The loss of one batch, and the step number once that batch has been learnt."""
     features, labels = tf.data.make_one_shot_iterator(batches()).get_next()
     weights = tf.get_variable("weights", [len(SLOPES), 1], initializer=tf.zeros_initializer())
     bias = tf.get_variable("bias", [1], initializer=tf.zeros_initializer())
     loss = tf.reduce_mean((features @ weights + bias - labels) ** 2)
     optimizer = tf.train.GradientDescentOptimizer(LEARNING_RATE)
     global_step = tf.train.get_or_create_global_step()
-    return loss, optimizer.minimize(loss, global_step=global_step)
+    with tf.control_dependencies([optimizer.minimize(loss, global_step=global_step)]):
+        return loss, global_step.read_value()
 
 
 def batches() -> tf.data.Dataset:
-    def label(row: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        features = tf.random.stateless_normal([len(SLOPES)], seed=(row, row))
-        return features, tf.reduce_sum(features[:, None] * tf.constant(SLOPES), axis=0) + 1.0
+    def row(_: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        features = tf.random.normal([len(SLOPES)])
+        labels = tf.linalg.matvec(SLOPES, features, transpose_a=True)
+        return features, labels + tf.random.normal([1], 1.0, LABEL_NOISE)
 
-    return tf.data.Dataset.range(BATCH * 8).map(label).repeat().batch(BATCH)
+    return tf.data.Dataset.range(ROWS).map(row).repeat().batch(BATCH)
 
 
 def wait_for_chief(target: str, config: tf.ConfigProto) -> None:
@@ -74,10 +79,8 @@ def train(
     *,
     is_chief: bool,
     told: faulty.Options,
-    fetches: tuple[tf.Tensor, tf.Operation],
+    fetches: tuple[tf.Tensor, tf.Tensor],
 ) -> None:
-    loss_now, train_step = fetches
-    global_step = tf.train.get_global_step()
     reported = 0
     with tf.train.MonitoredTrainingSession(
         master=target,
@@ -91,7 +94,7 @@ def train(
         config=config,
     ) as session:
         while not session.should_stop():
-            _, loss, step = session.run([train_step, loss_now, global_step])
+            loss, step = session.run(fetches)
             if step // REPORT_EVERY_STEPS > reported or step >= told.steps:
                 reported = step // REPORT_EVERY_STEPS
                 print(f"step {step} loss {loss:.3f}", flush=True)

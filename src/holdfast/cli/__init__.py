@@ -1,0 +1,59 @@
+"""The `holdfast` command: one file per sub-command, each loaded only when it is called."""
+
+import difflib
+import importlib
+import os
+import sys
+
+import click
+
+from holdfast import __version__, open_folder
+from holdfast.model.errors import HoldfastError
+
+_HIDDEN = frozenset({"supervise"})
+
+
+class Commands(click.Group):
+    """The files of this folder. A command that is not called is not imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(open_folder.names("holdfast.cli").keys() - _HIDDEN)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = open_folder.names("holdfast.cli").get(cmd_name)
+        return getattr(importlib.import_module(module), "command", None) if module else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and args[0] not in {*known, *_HIDDEN} and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], known, n=1)
+            hint = f"Did you mean `holdfast {near[0]}`?" if near else "See `holdfast --help`."
+            ctx.fail(f"there is no command `{args[0]}`. {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="holdfast")
+def holdfast() -> None:
+    """Runs and diagnoses distributed TensorFlow training.
+
+    When a job dies, Holdfast says which task, why, and what to do, and keeps every line it
+    wrote.
+    """
+
+
+def main() -> None:
+    """Errors of ours are sentences with a way out, never tracebacks."""
+    try:
+        holdfast.main(standalone_mode=True)
+    except HoldfastError as error:
+        click.echo(f"error: {error.message}", err=True)
+        if error.do:
+            click.echo(f"  try: {error.do}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has gone; a traceback would go nowhere either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)

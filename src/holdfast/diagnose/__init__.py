@@ -53,9 +53,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     )
 
 
-def _verdict(
-    evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str, str]
-) -> Verdict:
+def _verdict(evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str, str]) -> Verdict:
     if any(finding.cause.severity is Severity.ERROR for finding in findings):
         return Verdict.SICK
     if broken or not evidence.facts or any(evidence.failures()):

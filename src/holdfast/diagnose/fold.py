@@ -12,9 +12,7 @@ from holdfast.model.findings import Echo, Finding
 READING_LAG_S = 5.0
 
 
-def fold(
-    proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence
-) -> tuple[Finding, ...]:
+def fold(proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence) -> tuple[Finding, ...]:
     """The root findings, culprit first, each with the echoes it explains."""
     exact = _most_exact(list(proven))
     roots = _roots([finding for finding in exact if not finding.cause.echo], waits)
@@ -26,7 +24,7 @@ def fold(
         source = _source(victim, roots, waits)
         if source is None:
             orphans.append(victim)
-        elif _sufferer(victim) is not None:
+        elif _sufferer(victim) not in {None, roots[source].proof.culprit}:
             echoes.setdefault(source, []).append(_echo(victim))
     told = [replace(root, echoes=_one_each(echoes.get(i, ()))) for i, root in enumerate(roots)]
     return (*told, *_gather(orphans))
@@ -108,4 +106,6 @@ def _gather(orphans: list[Finding]) -> tuple[Finding, ...]:
         )
         for heard in by_peer.values()
     ]
-    return tuple(sorted(gathered, key=lambda finding: (-len(finding.echoes), finding.proof.since_s)))
+    return tuple(
+        sorted(gathered, key=lambda finding: (-len(finding.echoes), finding.proof.since_s))
+    )

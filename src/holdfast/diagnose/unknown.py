@@ -51,9 +51,7 @@ def _unfinished(evidence: Evidence) -> Iterator[str]:
     if any(evidence.of(AttemptEnded)):
         return
     running = [
-        str(fact.task)
-        for fact in evidence.of(TaskStarted)
-        if evidence.exit_of(fact.task) is None
+        str(fact.task) for fact in evidence.of(TaskStarted) if evidence.exit_of(fact.task) is None
     ]
     if running:
         yield f"how {', '.join(running)} ended: still running when the journal was read"

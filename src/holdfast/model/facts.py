@@ -73,7 +73,7 @@ class TracebackSeen(Fact):
 
     exception: str  # as printed: ValueError, or tensorflow...errors_impl.UnavailableError
     message: str
-    frames: tuple[str, ...] = ()  # file:line function, outermost first
+    frames: tuple[str, ...] = ()  # file:line function: code, outermost first
     stream: str = "err"
     line: int = 0
     offset: int = 0
@@ -122,6 +122,14 @@ class StopAsked(Fact):
     by: str
     signal: int
     now: bool = False  # no grace: kill at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalAsked(Fact):
+    """Somebody outside wants every task to get a signal that is not meant to end it."""
+
+    by: str
+    signal: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

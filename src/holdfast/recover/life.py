@@ -7,6 +7,7 @@ from enum import StrEnum
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
     Fact,
+    SignalAsked,
     SignalSent,
     StopAsked,
     TaskExited,
@@ -55,6 +56,8 @@ def advance(life: Life, fact: Fact) -> tuple[Life, tuple[Order, ...]]:
     """The next state, and what must now be done."""
     if life.phase is Phase.ENDED:
         return life, ()
+    if isinstance(fact, SignalAsked):
+        return life, _pass_on(life, fact)
     life = _notice(life, fact)
     if life.phase is not Phase.STOPPING:
         life = _next_phase(life, fact.at_s)
@@ -64,6 +67,11 @@ def advance(life: Life, fact: Fact) -> tuple[Life, tuple[Order, ...]]:
     if life.phase is Phase.STOPPING:
         return _stop(life, fact.at_s)
     return _watch_idle(life)
+
+
+def _pass_on(life: Life, asked: SignalAsked) -> tuple[Order, ...]:
+    why = f"passed on from {asked.by}"
+    return tuple(SendSignal(task=task, signal=asked.signal, why=why) for task in life.running)
 
 
 def _notice(life: Life, fact: Fact) -> Life:
@@ -145,9 +153,7 @@ def _watch_idle(life: Life) -> tuple[Life, tuple[Order, ...]]:
     unneeded = {"worker"} if _chief_ended(life) else set()
     if life.trained_s is not None:
         unneeded.add("evaluator")
-    fresh = [
-        task for task in life.running if task.role in unneeded and task not in life.watched
-    ]
+    fresh = [task for task in life.running if task.role in unneeded and task not in life.watched]
     watched = life.watched.union(fresh)
     return replace(life, watched=watched), tuple(WatchIdle(task=task) for task in fresh)
 

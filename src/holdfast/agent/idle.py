@@ -1,0 +1,44 @@
+"""Tells when a task has nothing left to do: no CPU, no output, no timer, for some seconds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.probes.process import descendants, stat_of, waits_without_timer
+
+IDLE_S = 5.0
+IDLE_BLIND_S = 45.0  # where /proc does not show timers: longer than TensorFlow's 30 s sleeps
+CPU_SHARE_MAX = 0.02
+LOOK_EVERY_S = 1.0
+
+
+@dataclass(slots=True)
+class IdleWatch:
+    pid: int
+    output_bytes: Callable[[], int]
+    timers_count: bool  # whether a task that sleeps on a timer counts as busy
+    since_s: float = -1.0
+    looked_s: float = -1.0
+    cpu_s: float = 0.0
+    bytes_seen: int = -1
+    blind: bool = False
+
+    def look(self, at_s: float) -> float | None:
+        """For how long the task has been idle, once that is long enough to say so."""
+        if 0 <= self.looked_s and at_s - self.looked_s < LOOK_EVERY_S:
+            return None
+        own = stat_of(self.pid)
+        if own is None:
+            return None
+        cpu_s = own.cpu_s + sum(process.cpu_s for process in descendants(self.pid))
+        bytes_now = self.output_bytes()
+        elapsed_s = at_s - self.looked_s
+        busy = cpu_s - self.cpu_s > CPU_SHARE_MAX * elapsed_s or bytes_now != self.bytes_seen
+        if self.timers_count and not busy:
+            waiting = waits_without_timer(self.pid)
+            self.blind = self.blind or waiting is None
+            busy = waiting is False
+        if busy or self.looked_s < 0 or self.since_s < 0:
+            self.since_s = at_s
+        self.looked_s, self.cpu_s, self.bytes_seen = at_s, cpu_s, bytes_now
+        idle_s = at_s - self.since_s
+        return idle_s if idle_s >= (IDLE_BLIND_S if self.blind else IDLE_S) else None

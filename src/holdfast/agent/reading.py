@@ -1,0 +1,81 @@
+"""The agent's side of the process that reads the output: starts it, hears it, lets it finish."""
+
+import contextlib
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import msgspec
+
+from holdfast.agent.scan import ScanOrder
+from holdfast.model.cluster import TaskId
+from holdfast.model.codec import decode
+from holdfast.model.errors import BadInput
+from holdfast.model.facts import Fact, ProbeBlind
+
+HEAR_BYTES = 1 << 20
+
+
+class Reading:
+    """A child process whose death costs us telling lines, and nothing else."""
+
+    def __init__(self, order: ScanOrder) -> None:
+        self._order = order
+        self._rest = b""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "holdfast.agent.scan", msgspec.json.encode(order).decode()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None  # noqa: S101 - we asked for a pipe
+        self.fd = self._process.stdout.fileno()
+        os.set_blocking(self.fd, False)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def hear(self) -> list[Fact] | None:
+        """The facts that have come; None when there will be no more."""
+        try:
+            heard = os.read(self.fd, HEAR_BYTES)
+        except BlockingIOError:
+            return []
+        if not heard:
+            return None
+        *lines, self._rest = (self._rest + heard).split(b"\n")
+        facts: list[Fact] = []
+        for line in lines:
+            try:
+                facts.append(decode(line))
+            except BadInput as error:
+                facts.append(self._blind(f"sent what is not a fact: {error}"))
+        return facts
+
+    def read_tail(self, task: TaskId) -> None:
+        """A task has died: its last lines matter now."""
+        self._tell(f"ended {task}\n")
+
+    def finish(self, at_s: float) -> Iterator[list[Fact]]:
+        """Wait until everything is read. The reader ends by itself when it is done."""
+        self._tell("finish\n")
+        while True:
+            select.select([self.fd], [], [])
+            facts = self.hear()
+            if facts is None:
+                break
+            yield facts
+        self._process.stdin and self._process.stdin.close()
+        if code := self._process.wait():
+            yield [self._blind(f"ended with {code}: late lines may be missing", at_s)]
+
+    def _blind(self, why: str, at_s: float = 0.0) -> ProbeBlind:
+        return ProbeBlind(at_s=at_s, host=self._order.host, probe="output reader", why=why)
+
+    def _tell(self, words: str) -> None:
+        assert self._process.stdin is not None  # noqa: S101 - we asked for a pipe
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(words.encode())
+            self._process.stdin.flush()

@@ -1,0 +1,229 @@
+"""The tasks of one attempt on this host: started, watched for their end, signalled, swept up."""
+
+import contextlib
+import errno
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from holdfast.agent import aftermath
+from holdfast.agent.clock import Clock
+from holdfast.agent.idle import IdleWatch
+from holdfast.agent.leftovers import end_leftovers
+from holdfast.agent.reading import Reading
+from holdfast.agent.scan import ScanOrder
+from holdfast.agent.spawn import Spawned, adopt_orphans, ending_of, reap, reap_orphans, spawn
+from holdfast.logdir.run_dir import RunDir
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import (
+    Fact,
+    KernelKilledForMemory,
+    ProbeBlind,
+    SignalSent,
+    TaskExited,
+    TaskIdle,
+    TaskNotStarted,
+    TaskStarted,
+)
+from holdfast.model.orders import Order, SendSignal, WatchIdle
+from holdfast.model.plan import Plan, PlannedTask
+from holdfast.probes.kernel import KernelLog
+from holdfast.probes.memory import MemoryCgroup, memory_cgroup
+from holdfast.probes.process import descendants
+
+Batch = list[Fact]
+CGROUP_EVERY_S = 2.0
+
+
+@dataclass(slots=True)
+class RunningTask:
+    planned: PlannedTask
+    spawned: Spawned
+    streams: dict[str, int]  # for reading
+    cgroup: MemoryCgroup | None = None
+    family: frozenset[int] = frozenset()  # its processes when we last looked
+    idle: IdleWatch | None = None
+
+    def output_bytes(self) -> int:
+        return sum(os.fstat(fd).st_size for fd in self.streams.values())
+
+
+class Agent:
+    """Looks and obeys. What to do is decided elsewhere."""
+
+    def __init__(self, plan: Plan, run_dir: RunDir, clock: Clock, host: str) -> None:
+        self._plan = plan
+        self._run_dir = run_dir
+        self._clock = clock
+        self._host = host
+        self._tasks: dict[TaskId, RunningTask] = {}
+        self._kernel = KernelLog()
+        self._looked_s = -CGROUP_EVERY_S
+        adopt_orphans()
+        logs = {
+            (planned.task, stream): run_dir.create_log(planned.task, 1, stream)
+            for planned in plan.tasks
+            for stream in ("out", "err")
+        }
+        self._logs = logs
+        self._reading: Reading | None = Reading(
+            ScanOrder(
+                run_dir=plan.run_dir,
+                tasks=[str(planned.task) for planned in plan.tasks],
+                zero_s=clock.zero_s,
+                host=host,
+                keep_bytes=plan.keep_bytes,
+            )
+        )
+
+    def start(self) -> Iterator[Batch]:
+        """Start every task; one that cannot be executed is a fact, not an error."""
+        if self._kernel.blind:
+            why = f"{self._kernel.blind}: an OOM kill without a cgroup limit stays unseen"
+            yield [ProbeBlind(probe="kernel log", why=why, **self._where(None))]
+        for planned in self._plan.tasks:
+            yield [self._start(planned)]
+
+    def _start(self, planned: PlannedTask) -> Fact:
+        out_fd, err_fd = (self._logs[(planned.task, stream)] for stream in ("out", "err"))
+        env = {**os.environ, **planned.env}
+        try:
+            spawned = spawn(planned.command, env, out_fd=out_fd, err_fd=err_fd)
+        except OSError as error:
+            return TaskNotStarted(
+                command=planned.command[0],
+                errno_name=errno.errorcode.get(error.errno or 0, "unknown"),
+                **self._where(planned.task),
+            )
+        finally:
+            os.close(out_fd)
+            os.close(err_fd)
+        streams = {
+            stream: self._run_dir.open_log(planned.task, 1, stream) for stream in ("out", "err")
+        }
+        self._tasks[planned.task] = RunningTask(planned, spawned, streams)
+        return TaskStarted(pid=spawned.pid, address=planned.address, **self._where(planned.task))
+
+    def waitables(self) -> dict[int, Callable[[], Iterator[Batch]]]:
+        """What to wait for, and what to do when it is readable."""
+        found: dict[int, Callable[[], Iterator[Batch]]] = {
+            running.spawned.pidfd: lambda task=task: self._ended(task)  # type: ignore[misc]
+            for task, running in self._tasks.items()
+        }
+        if self._reading:
+            found[self._reading.fd] = self._hear
+        return found
+
+    def _hear(self) -> Iterator[Batch]:
+        facts = self._reading.hear() if self._reading else None
+        if facts is None:
+            self._reading = None
+            why = "it ended early: telling lines are missing, the logs are whole"
+            yield [ProbeBlind(probe="output reader", why=why, **self._where(None))]
+        else:
+            yield facts
+
+    def _ended(self, task: TaskId) -> Iterator[Batch]:
+        """First the fact itself, at once; then what explains it."""
+        running = self._tasks[task]
+        ending = ending_of(running.spawned)
+        if ending is None:
+            return
+        exited = TaskExited(
+            exit_code=ending.exit_code,
+            signal=ending.signal,
+            core_dumped=ending.core_dumped,
+            core_pattern=aftermath.core_pattern(dumped=ending.core_dumped),
+            **self._where(task),
+        )
+        yield [exited]
+        where = self._where(task)
+        facts: Batch = []
+        if exited.exit_code != 0:
+            facts += self._oom_kills()
+            facts += aftermath.memory_kills(where, running.cgroup)
+            facts += aftermath.limits(where, running.spawned.pid)
+            facts += aftermath.rooms(where, self._run_dir.path)
+            pids = {other.spawned.pid: name for name, other in self._tasks.items()}
+            facts += aftermath.port_holder(where, running.planned.address, pids)
+        facts += aftermath.words_left(where, running.streams)
+        yield facts
+        reap(running.spawned)
+        for fd in running.streams.values():
+            os.close(fd)
+        del self._tasks[task]
+        if self._reading:
+            self._reading.read_tail(task)
+
+    def look(self) -> Iterator[Batch]:
+        """What is not told by a file descriptor: memory cgroups, idle tasks, orphans."""
+        at_s = self._clock.at_s()
+        if at_s - self._looked_s >= CGROUP_EVERY_S:
+            self._looked_s = at_s
+            for running in self._tasks.values():
+                self._note_cgroup(running)
+            yield self._oom_kills()
+        for task, running in self._tasks.items():
+            idle_s = running.idle.look(at_s) if running.idle else None
+            if idle_s is not None:
+                running.idle = None
+                yield [TaskIdle(idle_s=round(idle_s, 3), **self._where(task))]
+        reap_orphans(frozenset(running.spawned.pid for running in self._tasks.values()))
+
+    def _note_cgroup(self, running: RunningTask) -> None:
+        """Which memory cgroup a task is in now: a wrapper may move it after the start."""
+        pid = running.spawned.pid
+        found = memory_cgroup(pid)
+        if found and (running.cgroup is None or running.cgroup.path != found.path):
+            running.cgroup = found
+        running.family = frozenset({pid, *(process.pid for process in descendants(pid))})
+
+    def _oom_kills(self) -> Batch:
+        return [
+            KernelKilledForMemory(
+                pid=kill.pid,
+                process=kill.process,
+                rss_bytes=kill.rss_bytes,
+                cgroup=kill.cgroup,
+                **self._where(self._task_of(kill.pid)),
+            )
+            for kill in self._kernel.oom_kills()
+        ]
+
+    def _task_of(self, pid: int) -> TaskId | None:
+        for task, running in self._tasks.items():
+            if pid == running.spawned.pid or pid in running.family:
+                return task
+        return None
+
+    def obey(self, order: Order) -> Iterator[Batch]:
+        match order:
+            case SendSignal(task=task) if task in self._tasks:
+                pidfd = self._tasks[task].spawned.pidfd
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(pidfd, order.signal)
+                    where = self._where(task)
+                    yield [SignalSent(signal=order.signal, why=order.why, **where)]
+            case WatchIdle(task=task) if task in self._tasks:
+                running = self._tasks[task]
+                running.idle = IdleWatch(
+                    running.spawned.pid,
+                    running.output_bytes,
+                    timers_count=task.role != "evaluator",
+                )
+            case _:
+                return
+
+    def close(self, grace_s: float) -> Iterator[Batch]:
+        """The attempt is over: nothing of it stays, and its output is read to the end."""
+        spare = frozenset({self._reading.pid} if self._reading else ())
+        yield from end_leftovers(
+            spare=spare, grace_s=grace_s, at_s=self._clock.at_s(), host=self._host
+        )
+        if self._reading:
+            yield from self._reading.finish(self._clock.at_s())
+        self._kernel.close()
+
+    def _where(self, task: TaskId | None) -> aftermath.Where:
+        return {"at_s": self._clock.at_s(), "host": self._host, "task": task}

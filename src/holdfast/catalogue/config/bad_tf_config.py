@@ -1,0 +1,101 @@
+"""A task could not use its TF_CONFIG: not JSON, or a task that is not in the cluster.
+
+## What you see
+The task ends at once with exit code 1 and `JSONDecodeError`, or with a `ValueError` about
+`task_id`, `task_type` or `cluster_spec`. The name TF_CONFIG often does not appear. The other
+tasks wait for it as if it had never been started.
+
+## Why it happens
+Mostly `os.environ["TF_CONFIG"] = str(dict)`: Python prints single quotes, JSON wants double
+ones. Else the variable is empty, the index is out of range, the type has a typo, the `task`
+part is missing, an address has no port, or has `grpc://` in front.
+
+## How to confirm it by hand
+`python -c 'import json, os; print(json.loads(os.environ["TF_CONFIG"]))'` in the same
+environment.
+
+## What to do
+Write it with `json.dumps`, or leave it alone: under `holdfast run` every task already has a
+correct one.
+
+## When this accusation would be wrong
+When the program parses another JSON text in the same place. The finding rests on a traceback
+that goes through TensorFlow's TF_CONFIG resolver or a line of code that names TF_CONFIG.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import TracebackSeen
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import AskHuman
+
+RESOLVER = Pattern(r"tfconfig_cluster_resolver\.py|TF_CONFIG")
+SAYS = (
+    (
+        Pattern(r"Expecting property name enclosed in double quotes"),
+        "is a Python dict printed with str(), not JSON",
+    ),
+    (Pattern(r"Expecting value: line 1 column 1 \(char 0\)"), "is empty or not JSON"),
+    (Pattern(r"Expecting|Extra data|Unterminated string|Invalid"), "is not JSON"),
+)
+WRONG_TASK = Pattern(
+    r"The task_id \d+ exceeds the maximum id of"
+    r"|Unrecognized task_type:"
+    r"|When cluster_spec is given, you must also specify task_type"
+    r'|it must have one "chief" node'
+    r"|Task \d+ was not defined in job"
+    r"|Could not parse port for local server from"
+    r'|Could not interpret "[^"]*" as a host-port pair'
+    r'|Job "[^"]*" was not defined in cluster'
+)
+FIX = (
+    "write it with json.dumps(...), not str(...)",
+    "or do not set it: `holdfast run` gives every task a correct TF_CONFIG",
+)
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    for failure in evidence.failures():
+        seen = evidence.last_traceback(failure.task)
+        if seen is None:
+            continue
+        if seen.exception.endswith("JSONDecodeError") and _through_tf_config(seen):
+            what = next(
+                says for pattern, says in (*SAYS, OTHERWISE) if pattern.search(seen.message)
+            )
+            yield Proof(
+                facts=(seen, failure),
+                culprit=failure.task,
+                says=f"the TF_CONFIG of {failure.task} {what}",
+                do=FIX,
+            )
+        elif wrong := WRONG_TASK.search(seen.message):
+            yield Proof(
+                facts=(seen, failure),
+                culprit=failure.task,
+                confidence=Confidence.HIGH,
+                says=f"the TF_CONFIG of {failure.task} does not fit: {_sentence(seen.message)}",
+                do=(f"correct the part it names ({wrong.group(0)})", FIX[1]),
+            )
+
+
+OTHERWISE = (Pattern(""), "cannot be parsed")
+
+
+def _through_tf_config(seen: TracebackSeen) -> bool:
+    return any(RESOLVER.search(frame) for frame in seen.frames)
+
+
+def _sentence(message: str) -> str:
+    return message.partition("\n")[0][:200]
+
+
+cause = Cause(
+    family="cluster-spec-mismatch",
+    detect=detect,
+    hears=(WRONG_TASK,),
+    remedy=AskHuman(),
+    preview=False,
+)

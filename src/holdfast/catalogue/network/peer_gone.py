@@ -1,0 +1,108 @@
+"""A task lost a peer: almost always the aftermath of another task's failure.
+
+## What you see
+`Socket closed`, `Connection reset by peer`, `failed to connect to all addresses`, missed
+heartbeats, `The tasks have crashed`: errors in the logs of healthy tasks. The headline often
+names a wrong one.
+
+## Why it happens
+The peer ended first, for a reason of its own. TensorFlow prints the same words for a kill, a
+crash, an exception and a clean exit of the peer.
+
+## How to confirm it by hand
+Find the innermost `remote target /job:…/task:N` of the earliest message, and look at how that
+task ended: its exit code, its own last lines.
+
+## What to do
+Look at the peer. This finding stands alone only when the peer left no trace.
+
+## When this accusation would be wrong
+When the network between two living tasks broke. At the end of a good run the same words are
+noise: a task that exits with 0 is never believed to have lost a peer.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, LogLine, TracebackSeen
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.named_tasks import named_tasks
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import Relaunch
+
+LOST = Pattern(
+    r"Socket closed|[Cc]onnection reset by peer|failed to connect to all addresses"
+    r"|Connection refused|Broken pipe|The tasks have crashed|heartbeat timeout"
+    r"|stopped sending heartbeats|Failed to send RPC to coordination service"
+    r"|Deadline Exceeded\s+RPC: /tensorflow\.CoordinationService"
+    r"|failed with (?:Unavailable|Aborted|Cancelled)Error|PSUnavailableError"
+    r"|preemption in a connected worker or parameter server"
+    r"|tried to connect with a different incarnation|Connection timed out"
+)
+LOST_ERRORS = Pattern(
+    r"(?:Unavailable|Aborted|Cancelled|DeadlineExceeded|PSUnavailable|WorkerPreempted)Error$"
+)
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    for task in evidence.tasks:
+        exited = evidence.exit_of(task)
+        if exited is not None and exited.exit_code == 0:
+            continue
+        said: list[LogLine | TracebackSeen] = [
+            *evidence.lines(LOST, task),
+            *(seen for seen in evidence.of(TracebackSeen, task) if _is_lost(seen)),
+        ]
+        if said and (exited is not None or any(evidence.failures())):
+            yield _proof(evidence, task, said)
+
+
+def _is_lost(seen: TracebackSeen) -> bool:
+    return bool(LOST_ERRORS.search(seen.exception))
+
+
+def _proof(evidence: Evidence, task: TaskId, said: list[LogLine | TracebackSeen]) -> Proof:
+    peer, telling = _peer(evidence, task, said)
+    whom = str(peer) if peer else "a peer it does not name"
+    facts: tuple[Fact, ...] = (telling,)
+    if failure := evidence.failure_of(task):
+        facts = (telling, failure)
+    return Proof(
+        facts=facts,
+        culprit=peer,
+        seen_at=task,
+        confidence=Confidence.LIKELY if peer else Confidence.GUESS,
+        says=f"{task} lost {whom}",
+        do=(f"look at {whom}: how it ended, and its last lines",),
+    )
+
+
+def _peer(
+    evidence: Evidence, task: TaskId, said: list[LogLine | TracebackSeen]
+) -> tuple[TaskId | None, LogLine | TracebackSeen]:
+    """Whom the task misses: of those it names, the one that failed first; else the first."""
+    named = [
+        (peer, fact)
+        for fact in said
+        for peer in named_tasks(fact)
+        if peer != task and peer in evidence.tasks
+    ]
+    dead = [
+        (failure.at_s, str(peer), peer, fact)
+        for peer, fact in named
+        if (failure := evidence.failure_of(peer))
+    ]
+    if dead:
+        _, _, peer, fact = min(dead, key=lambda found: found[:2])
+        return peer, fact
+    return named[0] if named else (None, said[0])
+
+
+cause = Cause(
+    family="peer-restarted",
+    detect=detect,
+    hears=(LOST,),
+    remedy=Relaunch(),
+    echo=True,
+)

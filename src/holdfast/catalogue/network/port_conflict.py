@@ -1,0 +1,96 @@
+"""A task could not listen on its port because another process already does.
+
+## What you see
+The task ends within seconds of its start. TensorFlow 2.21 says `Could not start gRPC server`
+and `No address added out of total 1 resolved`, without the reason; older versions and plain
+Python say `Address already in use`. The other tasks wait for it, mostly in silence.
+
+## Why it happens
+A process of an earlier attempt is still alive, two jobs use the same fixed port, the same
+task was started twice, or the lists of addresses in two TF_CONFIGs are ordered differently.
+
+## How to confirm it by hand
+`ss -ltnp 'sport = :PORT'` on the task's host shows who listens there.
+
+## What to do
+End the process that holds the port if it is a leftover, or give the task another port.
+`holdfast run` picks free ports by itself: do not write fixed ones into the program.
+
+## When this accusation would be wrong
+When the server could not start for another reason, such as an address that is not on this
+host or a port below 1024 without the rights. Then nobody is found on the port, and the
+finding says `likely` instead of `certain`.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, LogLine, PortHeld
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import Relaunch
+
+IN_USE = Pattern(r"(?i)address already in use|EADDRINUSE|only one usage of each socket address")
+NO_SERVER = Pattern(
+    r"Could not start gRPC server|No address added out of total \d+ resolved"
+    r"|Failed to add (?:any wildcard listeners|port to server)"
+)
+PORT = Pattern(r"(?:\d|\]|[a-z]):(\d{2,5})\b")
+TRY_AGAIN_CODE = 75
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    for failure in evidence.failures():
+        said = [
+            *evidence.lines(IN_USE, failure.task),
+            *evidence.lines(NO_SERVER, failure.task),
+        ]
+        if not said or failure.task is None:
+            continue
+        held = next(evidence.of(PortHeld, failure.task), None)
+        plain = any(IN_USE.search(line.text) for line in said)
+        certain = held is not None or plain
+        facts: tuple[Fact, ...] = (said[0], *((held,) if held else ()), failure)
+        port = held.port if held else _port(said)
+        where = f"port {port}" if port else "its port"
+        yield Proof(
+            facts=facts,
+            culprit=failure.task,
+            confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
+            says=f"{failure.task} could not listen on {where}{_holder(held)}",
+            do=_do(held, port),
+            exit_code=TRY_AGAIN_CODE,
+        )
+
+
+def _port(said: list[LogLine]) -> int:
+    return next((int(found.group(1)) for line in said if (found := PORT.search(line.text))), 0)
+
+
+def _holder(held: PortHeld | None) -> str:
+    if held is None:
+        return ""
+    if held.holder is not None:
+        return f": {held.holder} of the same job holds it (pid {held.pid})"
+    if held.pid is None:
+        return ": a process of another user holds it"
+    return f": {held.command or 'a process'} holds it (pid {held.pid}, user {held.user})"
+
+
+def _do(held: PortHeld | None, port: int) -> tuple[str, ...]:
+    look = f"ss -ltnp 'sport = :{port}'" if port else "ss -ltnp"
+    if held is None or held.pid is None:
+        return (f"see who listens there: {look}", "end it, or use another port")
+    return (
+        f"if it is a leftover, end it: kill {held.pid}",
+        "otherwise use another port, or let `holdfast run` choose",
+    )
+
+
+cause = Cause(
+    family="port-conflict",
+    detect=detect,
+    hears=(IN_USE, NO_SERVER),
+    remedy=Relaunch(fresh_ports=True),
+    preview=False,
+)

@@ -1,0 +1,104 @@
+"""A task ended with a Python exception of its own.
+
+## What you see
+A traceback in the task's log and exit code 1. The other tasks report a lost peer, often
+louder and sometimes first.
+
+## Why it happens
+A bug or a wrong input in the training program: TensorFlow and the machine did what they were
+asked to.
+
+## How to confirm it by hand
+Read the traceback from its last line upwards to the first file of your own.
+
+## What to do
+Correct the program. A relaunch would fail in the same way, so none is made.
+
+## When this accusation would be wrong
+When the program only logged the exception and ended for another reason. If the traceback is
+not among the task's last words, the finding says `likely`.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import LastWords, TracebackSeen
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import AskHuman
+
+# The peer is to blame for these, or whoever pressed Ctrl-C.
+NOT_ITS_OWN = Pattern(
+    r"(?:Unavailable|Aborted|Cancelled|DeadlineExceeded|PSUnavailable|WorkerPreempted)Error$"
+    r"|^(?:KeyboardInterrupt|SystemExit)$"
+)
+NO_TRACEBACK = Pattern(r"^(?:SyntaxError|IndentationError|TabError): ")
+INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen ")
+UNCAUGHT_CODE = 1
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    for failure in evidence.failures():
+        if failure.exit_code != UNCAUGHT_CODE:
+            continue
+        seen = evidence.last_traceback(failure.task)
+        if seen is None:
+            for line in evidence.lines(NO_TRACEBACK, failure.task):
+                yield Proof(
+                    facts=(line, failure),
+                    culprit=failure.task,
+                    says=f"the program of {failure.task} is not valid Python: {line.text[:200]}",
+                    do=("correct the line that the log names",),
+                )
+            continue
+        if NOT_ITS_OWN.search(seen.exception):
+            continue
+        last = _is_last(evidence, seen)
+        yield Proof(
+            facts=(seen, failure),
+            culprit=failure.task,
+            confidence=Confidence.CERTAIN if last else Confidence.LIKELY,
+            says=f"{failure.task} ended with {_exception(seen)}",
+            do=(f"correct the program{_place(seen)}",),
+        )
+
+
+def _is_last(evidence: Evidence, seen: TracebackSeen) -> bool:
+    return any(
+        line.startswith(seen.exception)
+        for words in evidence.of(LastWords, seen.task)
+        for line in words.lines
+    )
+
+
+def _exception(seen: TracebackSeen) -> str:
+    name = seen.exception.rpartition(".")[2]
+    message = seen.message.partition("\n")[0][:200]
+    return f"{name}: {message}" if message else name
+
+
+def _place(seen: TracebackSeen) -> str:
+    """The innermost frame that is the user's own, where there is one."""
+    own = [frame for frame in seen.frames if not INSTALLED.search(frame)]
+    frames = own or list(seen.frames)
+    return f" at {frames[-1].partition(' ')[0]}" if frames else ""
+
+
+cause = Cause(
+    family="python-exception-user-code",
+    detect=detect,
+    hears=(NO_TRACEBACK,),
+    remedy=AskHuman(),
+    yields_to=frozenset(
+        {
+            "bad-tf-config",
+            "disk-full",
+            "missing-library",
+            "port-conflict",
+            "too-many-open-files",
+            "cgroup-out-of-memory",
+            "host-out-of-memory",
+        }
+    ),
+    preview=False,
+)

@@ -1,0 +1,108 @@
+"""Starts all tasks on this machine, under a supervisor that outlives the terminal."""
+
+import errno
+import random
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from holdfast.model.cluster import ClusterSpec, TaskId
+from holdfast.model.errors import StorageFailed
+from holdfast.model.job import Job
+from holdfast.model.plan import Plan, plan_tasks
+
+# Below the kernel's range for outgoing connections: a port in that range can be taken by
+# any connection between our look at it and TensorFlow's use of it, many seconds later.
+PORT_FIRST, PORT_LAST = 20_000, 32_000
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the tasks will listen; the sockets keep other runs from the same ports."""
+
+    cluster: ClusterSpec
+    claims: tuple[socket.socket, ...]
+
+
+class Local:
+    def addresses(self, job: Job) -> Addresses:
+        """A port for each task that nobody listens on and no other run has claimed."""
+        ports = list(range(PORT_FIRST, PORT_LAST))
+        random.shuffle(ports)
+        found: dict[TaskId, str] = {}
+        claims: list[socket.socket] = []
+        for task in job.tasks:
+            claim = None
+            while ports and claim is None:
+                port = ports.pop()
+                claim = _claim(port)
+            if claim is None:
+                raise StorageFailed(
+                    f"no free port is left between {PORT_FIRST} and {PORT_LAST}",
+                    do="end some of the programs that listen there: ss -ltnp",
+                )
+            claims.append(claim)
+            found[task] = f"127.0.0.1:{port}"
+        return Addresses(ClusterSpec(found), tuple(claims))
+
+    def plan(self, job: Job, cluster: ClusterSpec, *, run_id: str, run_dir: str) -> Plan:
+        """Exactly what will be started. Pure."""
+        return plan_tasks(job, cluster, run_id=run_id, run_dir=run_dir)
+
+    def submit(self, order: bytes, addresses: Addresses, log_fd: int) -> subprocess.Popen[bytes]:
+        """Start the supervisor in a session of its own; it inherits the claims on the ports."""
+        claims = tuple(claim.fileno() for claim in addresses.claims)
+        supervisor = subprocess.Popen(
+            [sys.executable, "-m", "holdfast", "supervise"],
+            stdin=subprocess.PIPE,
+            stdout=log_fd,
+            stderr=log_fd,
+            start_new_session=True,
+            pass_fds=claims,
+        )
+        assert supervisor.stdin is not None  # noqa: S101 - we asked for a pipe
+        # Through a pipe, not a file or arguments: the environment may hold secrets.
+        supervisor.stdin.write(order)
+        supervisor.stdin.close()
+        for claim in addresses.claims:
+            claim.close()
+        return supervisor
+
+
+def _claim(port: int) -> socket.socket | None:
+    """A name in the kernel that only one process can hold, gone when its last holder ends."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        claim.bind(f"\0holdfast-port-{port}")
+        if _is_free(port):
+            return claim
+    except OSError:
+        pass
+    claim.close()
+    return None
+
+
+def _is_free(port: int) -> bool:
+    """As a gRPC server would find it: on every address, over lingering old connections."""
+    return all(
+        _can_listen(family, address, port)
+        for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::"))
+    )
+
+
+def _can_listen(family: socket.AddressFamily, address: str, port: int) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            trial.bind((address, port))
+            trial.listen(1)
+    except OSError as error:
+        # A host without IPv6 has nobody on that side of the port.
+        return error.errno in {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
+    return True
+
+
+backend = Local()

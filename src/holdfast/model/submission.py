@@ -1,0 +1,55 @@
+"""What a supervisor is given to start with, as JSON and back."""
+
+from typing import Any
+
+import msgspec
+
+from holdfast.model.cluster import ClusterSpec, TaskId
+from holdfast.model.errors import BadInput
+from holdfast.model.plan import Plan, PlannedTask
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """Holds the values of the environment: for a pipe, never for a file."""
+    return msgspec.json.encode(
+        {
+            "run_id": plan.run_id,
+            "run_dir": plan.run_dir,
+            "grace_s": plan.grace_s,
+            "keep_bytes": plan.keep_bytes,
+            "tasks": [
+                {
+                    "task": str(planned.task),
+                    "address": planned.address,
+                    "command": list(planned.command),
+                    "env": dict(planned.env),
+                }
+                for planned in plan.tasks
+            ],
+        }
+    )
+
+
+def decode_plan(text: bytes) -> Plan:
+    try:
+        record = msgspec.json.decode(text, type=dict[str, Any])
+        tasks = tuple(_planned(item) for item in record["tasks"])
+        return Plan(
+            run_id=record["run_id"],
+            run_dir=record["run_dir"],
+            cluster=ClusterSpec({planned.task: planned.address for planned in tasks}),
+            tasks=tasks,
+            grace_s=float(record["grace_s"]),
+            keep_bytes=record["keep_bytes"],
+        )
+    except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"not a plan: {error!r}", do="start jobs with `holdfast run`") from error
+
+
+def _planned(item: dict[str, Any]) -> PlannedTask:
+    return PlannedTask(
+        task=TaskId.parse(item["task"]),
+        address=str(item["address"]),
+        command=tuple(map(str, item["command"])),
+        env={str(name): str(value) for name, value in item["env"].items()},
+    )

@@ -1,0 +1,69 @@
+"""Reads Python tracebacks out of a stream of lines, one after another."""
+
+from dataclasses import dataclass, field
+
+from holdfast.model.pattern import Pattern
+
+HEADER = "Traceback (most recent call last):"
+FRAMES_MAX = 200
+CODE_LENGTH_MAX = 200
+MESSAGE_LINES_MAX = 40
+MESSAGE_LENGTH_MAX = 8_000
+
+_FRAME = Pattern(r'^\s+(?:\| +)?File "([^"]*)", line (\d+)(?:, in (.*))?$')
+_EXCEPTION = Pattern(r"^([A-Za-z_][\w.]*)(?:: ?(.*))?$")
+# What certainly is not a continuation of an exception's message.
+_NEXT_RECORD = Pattern(
+    r"^(?:[IWEF]\d{4} |\d{4}-\d\d-\d\d[ T]|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):"
+    r"|Traceback \(most recent|During handling of the above|The above exception was)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Traceback:
+    exception: str
+    message: str
+    frames: tuple[str, ...]  # file:line function: code
+
+
+@dataclass(slots=True)
+class TracebackReader:
+    """Fed with the lines after a header. `take` says whether it wants more."""
+
+    frames: list[str] = field(default_factory=list)
+    exception: str = ""
+    message: list[str] = field(default_factory=list)
+    spoiled: bool = False
+
+    def take(self, line: str) -> bool:
+        """Consume a line; False when it belongs to something else."""
+        if self.exception:
+            return self._take_message(line)
+        if line[:1] in {" ", "\t"} or not line:
+            frame = _FRAME.search(line)
+            if frame and len(self.frames) < FRAMES_MAX:
+                where = f"{frame.group(1)}:{frame.group(2)}"
+                self.frames.append(f"{where} {frame.group(3) or ''}".rstrip())
+            elif self.frames and ": " not in self.frames[-1] and line.strip(" ^~|"):
+                self.frames[-1] += f": {line.strip()[:CODE_LENGTH_MAX]}"
+            return True
+        found = _EXCEPTION.search(line)
+        if not found:
+            self.spoiled = True
+            return False
+        self.exception = found.group(1)
+        self.message.append(found.group(2) or "")
+        return True
+
+    def _take_message(self, line: str) -> bool:
+        if _NEXT_RECORD.search(line) or len(self.message) >= MESSAGE_LINES_MAX:
+            return False
+        self.message.append(line)
+        return True
+
+    def result(self) -> Traceback | None:
+        """What was read, once the exception's own line has come."""
+        if not self.exception or self.spoiled:
+            return None
+        message = "\n".join(self.message).strip()[:MESSAGE_LENGTH_MAX]
+        return Traceback(self.exception, message, tuple(self.frames))

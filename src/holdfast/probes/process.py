@@ -1,0 +1,84 @@
+"""What /proc says of a task's processes: who belongs to it, and whether it still works."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_STAT_PPID, _STAT_UTIME, _STAT_STIME, _STAT_STARTED = 1, 11, 12, 19  # counted after `comm`
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStat:
+    pid: int
+    parent: int
+    state: str
+    cpu_s: float
+    started_ticks: int  # with the pid, the identity of a process: pids are used again
+
+
+def stat_of(pid: int) -> ProcessStat | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    fields = text[text.rindex(b")") + 2 :].split()
+    return ProcessStat(
+        pid=pid,
+        parent=int(fields[_STAT_PPID]),
+        state=fields[0].decode(),
+        cpu_s=(int(fields[_STAT_UTIME]) + int(fields[_STAT_STIME])) / _TICKS_PER_S,
+        started_ticks=int(fields[_STAT_STARTED]),
+    )
+
+
+def descendants(root: int) -> list[ProcessStat]:
+    """Every live process below `root`, nearest first. Zombies do not count."""
+    children: dict[int, list[ProcessStat]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (found := stat_of(int(name))):
+            children.setdefault(found.parent, []).append(found)
+    below: list[ProcessStat] = []
+    ahead = [root]
+    while ahead:
+        born = children.get(ahead.pop(0), [])
+        below += born
+        ahead += [child.pid for child in born]
+    return [process for process in below if process.state != "Z"]
+
+
+def command_of(pid: int) -> str:
+    """The name of the program, without its arguments: those may hold secrets."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def waits_without_timer(pid: int) -> bool | None:
+    """Whether the main thread sleeps until somebody wakes it; None when /proc does not tell.
+
+    A server in `join()` stands in a futex with no time-out. A program that will go on by
+    itself, such as one in time.sleep(), stands in a timer.
+    """
+    try:
+        channel = Path(f"/proc/{pid}/wchan").read_text().strip()
+        call = Path(f"/proc/{pid}/syscall").read_text().split()
+    except OSError:
+        return None
+    if not channel or channel == "0" or len(call) < 5:  # noqa: PLR2004 - number and 4 arguments
+        return None
+    return channel.startswith("futex") and int(call[4], 16) == 0
+
+
+def open_files_limit(pid: int) -> int | None:
+    """The soft limit of open files, also of a process that has just died."""
+    try:
+        lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith("Max open files"):
+            soft = line.split()[3]
+            return int(soft) if soft.isdigit() else None
+    return None
