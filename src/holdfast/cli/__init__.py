@@ -3,7 +3,9 @@
 import difflib
 import importlib
 import os
+import shutil
 import sys
+from typing import TextIO
 
 import click
 
@@ -42,6 +44,23 @@ def holdfast() -> None:
     When a job dies, Holdfast says which task, why, and what to do, and keeps every line it
     wrote.
     """
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """NO_COLOR and FORCE_COLOR decide; else whether a person is looking."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width_of(stream: TextIO) -> int:
+    """The terminal's width, or COLUMNS; 100 where there is neither."""
+    fallback = (100, 24)
+    if not stream.isatty() and "COLUMNS" not in os.environ:
+        return fallback[0]
+    return max(20, shutil.get_terminal_size(fallback).columns)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from holdfast.agent.clock import Clock
 from holdfast.agent.tasks import Agent
 from holdfast.coordinator.loop import Loop
 from holdfast.logdir.journal import open_journal
-from holdfast.logdir.run_dir import RunDir, open_run_dir
+from holdfast.logdir.run_dir import RunDir, log_name, open_run_dir
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted
 from holdfast.model.plan import Plan
@@ -64,7 +64,7 @@ def _conclude(loop: Loop, run_dir: RunDir, clock: Clock, host: str) -> None:
     diagnosis, ended = loop.judge(clock.at_s(), host)
     evidence = Evidence(loop.facts)
     for finding in diagnosis.findings:
-        line = finding_line(finding, evidence, log_name=run_dir.log_name)
+        line = finding_line(finding, evidence, log_name=log_name)
         run_dir.append_line("findings.jsonl", line)
-    run_dir.write_json("report.json", report(diagnosis, evidence, log_name=run_dir.log_name))
+    run_dir.write_json("report.json", report(diagnosis, evidence, log_name=log_name))
     loop.take([ended])

@@ -3,7 +3,7 @@
 import errno
 import fcntl
 import os
-from typing import Protocol
+from typing import Protocol, Self
 
 from holdfast.logdir import private_files as private
 from holdfast.logdir.filesystem import filesystem_of, is_shared
@@ -42,7 +42,7 @@ class Journal(Protocol):
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> "Journal": ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -115,7 +115,7 @@ class JournalFollower:
             reader.close()
         self._readers = []
 
-    def __enter__(self) -> "JournalFollower":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

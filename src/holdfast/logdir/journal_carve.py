@@ -14,7 +14,6 @@ from holdfast.logdir import private_files as private
 from holdfast.logdir.private_files import read_errors
 from holdfast.logdir.replay import Reading
 from holdfast.logdir.run_dir import RunDir
-from holdfast.model.codec import encode
 from holdfast.model.errors import HoldfastError
 
 CARVED_BYTES_MAX = 1 << 30
@@ -29,7 +28,7 @@ _JSON = json.JSONDecoder()
 
 def carve_missing(run_dir: RunDir, names: tuple[str, ...], reading: Reading) -> None:
     """Add every record in these files that the reading does not have yet."""
-    known = _crcs(reading)
+    known = reading.crcs()
     for name in names:
         try:
             for crc, record in _records_of(run_dir, name):
@@ -57,7 +56,7 @@ def last_commit_page(run_dir: RunDir, wal_name: str) -> bytes:
 def last_commit_is_lost(page: bytes, reading: Reading) -> bool:
     """Whether SQLite left out the log's newest page: it stops, silently, at the first bad one."""
     newest = {crc for crc, _ in _records_in(page)}
-    return bool(newest) and not newest <= _crcs(reading)
+    return bool(newest) and not newest <= reading.crcs()
 
 
 def _last_commit_page(fd: int) -> bytes:
@@ -113,7 +112,3 @@ def _stored_before(raw: bytes, start: int, crc: int) -> bool:
     width = max(1, (crc.bit_length() + 8) // 8)
     width = min(width, 4)  # of the six bytes of a large checksum, the first two are zero
     return raw[max(0, start - width) : start] == crc.to_bytes(8, "big")[-width:]
-
-
-def _crcs(reading: Reading) -> set[int]:
-    return {zlib.crc32(encode(fact)) for fact in reading.facts}

@@ -11,6 +11,7 @@ import os
 import re
 import zlib
 from dataclasses import dataclass
+from typing import Self
 
 from holdfast.logdir import private_files as private
 from holdfast.logdir.private_files import read_errors, write_errors
@@ -27,7 +28,7 @@ _CRC_DIGITS = 8
 
 
 class SegmentJournal:
-    """The writer. It never goes on in a segment of an earlier writer: that may end in half a line."""
+    """The writer. It leaves an earlier writer's segment alone: that may end in half a line."""
 
     def __init__(self, run_dir: RunDir, lock_fd: int) -> None:
         self._run_dir = run_dir
@@ -69,7 +70,7 @@ class SegmentJournal:
             os.close(self._folder_fd)
             os.close(self._lock_fd)
 
-    def __enter__(self) -> "SegmentJournal":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -131,7 +132,7 @@ class SegmentReader:
     def close(self) -> None:
         """Nothing stays open between two readings: opening anew is how NFS shows what is new."""
 
-    def __enter__(self) -> "SegmentReader":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,7 +8,8 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Self
 from urllib.parse import quote
 
 from holdfast.logdir import private_files as private
@@ -87,7 +88,7 @@ class SqliteJournal:
             self._connection.close()
             os.close(self._lock_fd)
 
-    def __enter__(self) -> "SqliteJournal":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -96,15 +97,19 @@ class SqliteJournal:
     def _create_or_accept(self) -> None:
         """SQLite would follow a link at our names, or play back a log that somebody planted."""
         dir_fd = self._run_dir.fd
+        taken = []
+        for name in (DATABASE, *_BESIDE):
+            with write_errors(self._run_dir.place(name)):
+                if private.refuse_unless_plain(name, dir_fd=dir_fd):
+                    taken.append(name)
+        if DATABASE in taken:
+            return
+        if taken:
+            raise NotOurs(
+                f"{self._run_dir.place(taken[0])} is there, but no {DATABASE} it belongs to",
+                do="look where it comes from, then move it away or choose another directory",
+            )
         with write_errors(self._place):
-            taken = [name for name in _BESIDE if private.refuse_unless_plain(name, dir_fd=dir_fd)]
-            if private.refuse_unless_plain(DATABASE, dir_fd=dir_fd):
-                return
-            if taken:
-                raise NotOurs(
-                    f"{self._run_dir.place(taken[0])} is there, but no {DATABASE} it belongs to",
-                    do="look where it comes from, then move it away or choose another directory",
-                )
             os.close(private.create_file(DATABASE, flags=os.O_WRONLY, dir_fd=dir_fd))
 
     def _prepare(self) -> int:
@@ -136,7 +141,8 @@ class SqliteJournal:
             self._wal_bytes_seen = 0
         if wal_bytes - self._wal_bytes_seen > WAL_BYTES_MAX:
             self._wal_bytes_seen = wal_bytes
-            with self._sqlite_errors():
+            # A full disk, say: the facts are in the log, and the next append will tell.
+            with suppress(sqlite3.OperationalError):
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     @contextmanager

@@ -3,9 +3,11 @@
 import os
 import shutil
 import sqlite3
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 from holdfast.logdir import private_files as private
 from holdfast.logdir.journal_carve import carve_missing, last_commit_is_lost, last_commit_page
@@ -41,13 +43,13 @@ class SqliteReader:
         self._opened: _Opened | None = None
         self._seq = 0  # of the last fact that was read
         with read_errors(run_dir.place(DATABASE)):
-            # No open, here or below, unless SQLite has failed: to close any descriptor of the
-            # database would drop the locks that SQLite holds in this process.
-            try:
-                private.refuse_unless_plain(DATABASE, dir_fd=run_dir.fd)
-            except FileExistsError as error:
-                if os.stat(DATABASE, dir_fd=run_dir.fd, follow_symlinks=False).st_nlink < 2:  # noqa: PLR2004
-                    raise BadInput("not a plain file") from error
+            # Not opened, here or below, unless SQLite has failed: to close any descriptor of
+            # the database would drop the locks that SQLite holds in this process.
+            mode = os.stat(DATABASE, dir_fd=run_dir.fd, follow_symlinks=False).st_mode
+        if not stat.S_ISREG(mode):
+            raise BadInput(
+                f"{run_dir.place(DATABASE)} is not a plain file", do="check the run directory"
+            )
 
     def read_fresh(self, reading: Reading) -> None:
         """What was appended since the last call. Nothing changed: one look-up in the table."""
@@ -57,7 +59,7 @@ class SqliteReader:
                 self._read_forward(self._opened.connection, reading)
         except sqlite3.DatabaseError as error:
             self.close()
-            if error.sqlite_errorcode not in _LOCKED:
+            if _code(error) not in _LOCKED:
                 reading.note(f"{self._run_dir.place(DATABASE)}: {error}")
 
     def read_all(self, reading: Reading) -> None:
@@ -72,7 +74,7 @@ class SqliteReader:
             if last_commit_is_lost(newest, reading):
                 self._salvage(reading, f"{WAL} is damaged")
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode in _LOCKED:
+            if _code(error) in _LOCKED:
                 raise StorageFailed(f"cannot read {place}: {error}", do="try again") from error
             self._salvage(reading, f"{place} is damaged after fact {self._seq}: {error}")
 
@@ -81,7 +83,7 @@ class SqliteReader:
             self._opened.close()
         self._opened = None
 
-    def __enter__(self) -> "SqliteReader":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -96,14 +98,15 @@ class SqliteReader:
             reading.add(crc, record)
 
     def _salvage(self, reading: Reading, why: str) -> None:
-        """Behind the damage: first what SQLite reads from the end, then what looks like a record."""
-        last, salvaged = self._seq, Reading()
+        """Behind the damage: what SQLite reads from the end, then whatever looks like a record."""
+        last = self._seq
         if self._opened:
-            last = self._read_backward(self._opened.connection, salvaged)
-        reading.facts += reversed(salvaged.facts)
+            before = len(reading.facts)
+            last = self._read_backward(self._opened.connection, reading)
+            reading.facts[before:] = reversed(reading.facts[before:])
         self.close()
         carve_missing(self._run_dir, (DATABASE, WAL), reading)
-        reading.skip(why, records=max(1, last - len(reading.facts)))
+        reading.skip(why, records=max(1, last - len(reading.facts) - reading.skipped))
 
     def _read_backward(self, connection: sqlite3.Connection, reading: Reading) -> int:
         """Returns the last fact's number, as far as it can be known."""
@@ -124,7 +127,7 @@ def _open(run_dir: RunDir) -> _Opened | None:
     try:
         return _with_table(_connect(folder_of(run_dir), "mode=ro"))
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+        if _code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise
     # SQLite must write an index beside a log to read it, and we may not write here.
     if not _size_of(run_dir, WAL):
@@ -144,14 +147,19 @@ def _with_table(
 ) -> _Opened | None:
     opened = _Opened(connection, copy)
     try:
+        # First of all, for the others read the schema: with this, SQLite also opens a
+        # database whose end is missing. Nothing is ever written.
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         # A stranger's database could call a view, or a table that computes, by our name.
         plain = "SELECT 1 FROM sqlite_master WHERE type='table' AND name='facts' AND rootpage>0"
         if connection.execute(plain).fetchone():
             return opened
-        opened.close()
     except BaseException:
         opened.close()
         raise
+    opened.close()
     return None
 
 
@@ -164,10 +172,6 @@ def _connect(folder: str, options: str) -> sqlite3.Connection:
         check_same_thread=False,
     )
     connection.text_factory = bytes
-    connection.execute("PRAGMA trusted_schema=OFF")
-    connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
-    # With this, SQLite also opens a database whose end is missing. Nothing is ever written.
-    connection.execute("PRAGMA writable_schema=ON")
     return connection
 
 
@@ -183,6 +187,11 @@ def _size_of(run_dir: RunDir, name: str) -> int:
         return os.stat(name, dir_fd=run_dir.fd, follow_symlinks=False).st_size
     except FileNotFoundError:
         return 0
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The kind of error, without SQLite's finer distinctions in the higher bits."""
+    return error.sqlite_errorcode & 0xFF
 
 
 def _damaged(why: str) -> sqlite3.DatabaseError:

@@ -1,6 +1,7 @@
 """What was read from a journal: the facts, and what could not be read."""
 
 import zlib
+from array import array
 from dataclasses import dataclass
 
 from holdfast.model.codec import decode
@@ -23,6 +24,7 @@ class Reading:
     def __init__(self) -> None:
         self.facts: list[Fact] = []
         self.skipped = 0
+        self._crcs = array("I")  # four bytes each: the facts' own encoding may differ by version
         self._reasons: dict[str, int] = {}
 
     def add(self, crc: object, record: object) -> None:
@@ -30,6 +32,7 @@ class Reading:
         if not isinstance(record, bytes) or zlib.crc32(record) != crc:
             self.skip("a record does not match its checksum")
             return
+        self._crcs.append(zlib.crc32(record))
         try:
             self.facts.append(decode(record))
         except (BadInput, AttributeError, ValueError) as error:
@@ -50,9 +53,14 @@ class Reading:
             f"{why} ({times} times)" if times > 1 else why for why, times in self._reasons.items()
         )
 
+    def crcs(self) -> set[int]:
+        """The checksums of all records seen whole since the last `take`."""
+        return set(self._crcs)
+
     def take(self) -> tuple[Fact, ...]:
         """The facts read since the last call."""
         taken, self.facts = tuple(self.facts), []
+        self._crcs = array("I")
         return taken
 
     def to_replay(self) -> Replay:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 from holdfast.logdir import private_files as private
 from holdfast.logdir.private_files import read_errors, write_error, write_errors
@@ -35,7 +36,7 @@ class RunDir:
             os.close(self.fd)
         self.fd = -1
 
-    def __enter__(self) -> "RunDir":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -19,6 +19,7 @@ class Job:
     evaluator: bool = False
     env: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
     grace_s: float = 15.0  # between asking a task to end and killing it
+    run_dir: str | None = None  # None: a fresh one under holdfast-runs/
     keep_bytes: int | None = None  # of each output file; None keeps all of it
 
     def __post_init__(self) -> None:

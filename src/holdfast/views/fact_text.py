@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, Final
 
 from holdfast.model import facts
@@ -13,7 +14,7 @@ _UNIT_STEP: Final = 1024
 def fact_text(fact: facts.Fact) -> str:
     """One sentence without a full stop. The text is as strange as the fact: not yet sanitised."""
     say = _SAY.get(type(fact))
-    return say(fact) if say else f"a {type(fact).__name__} was recorded"
+    return say(fact) if say else _plainly(fact)
 
 
 def bytes_text(count: int) -> str:
@@ -32,6 +33,16 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _plainly(fact: facts.Fact) -> str:
+    """For a kind that has no sentence of its own: its name and its fields."""
+    name = "".join(f" {char.lower()}" if char.isupper() else char for char in type(fact).__name__)
+    own = {field.name for field in fields(fact)} - {field.name for field in fields(facts.Fact)}
+    values = (
+        f"{field.name} {getattr(fact, field.name)}" for field in fields(fact) if field.name in own
+    )
+    return f"{name.strip()}: {', '.join(values)}"
 
 
 def _signal(number: int) -> str:
@@ -117,6 +128,7 @@ _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.OutputReleased: _released,
     facts.PortHeld: _port,
     facts.ProbeBlind: lambda fact: f"the {fact.probe} probe could not look: {fact.why}",
+    facts.SignalAsked: lambda fact: f"{fact.by} asked for {_signal(fact.signal)} to every task",
     facts.SignalSent: lambda fact: f"we sent {_signal(fact.signal)}: {fact.why}",
     facts.StopAsked: _stop,
     facts.TaskExited: _exited,

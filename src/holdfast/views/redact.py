@@ -36,12 +36,12 @@ _KINDS: Final = tuple(
     (kind, re2.compile(pattern))
     for kind, pattern in (
         ("private-key", _PRIVATE_KEY),
-        ("jwt", r"()(\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?)"),
-        ("aws-key", r"()(\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b)"),
-        ("github-token", r"()(\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,})"),
-        ("gitlab-token", r"()(\bglpat-[\w-]{16,})"),
-        ("huggingface-token", r"()(\b(?:hf|api_org)_[A-Za-z0-9]{16,})"),
-        ("slack-token", r"()(\bx(?:ox[a-z]|app)-[\w-]{8,}|hooks\.slack\.com/services/[\w/+-]+)"),
+        ("jwt", r"()(eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?)"),
+        ("aws-key", r"()((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\w*)"),
+        ("github-token", r"()(gh[pousr]_[A-Za-z0-9]{20}\w*|github_pat_\w{20,})"),
+        ("gitlab-token", r"()(glpat-[\w-]{16,})"),
+        ("huggingface-token", r"()((?:hf|api_org)_[A-Za-z0-9]{16}\w*)"),
+        ("slack-token", r"()(x(?:ox[a-z]|app)-[\w-]{8,}|hooks\.slack\.com/services/[\w/+-]+)"),
         ("google-key", r"()(\bAIza[\w-]{35}|\bya29\.[\w.-]{16,})"),
         ("openai-key", r"()(\bsk-[\w-]{20,})"),
         ("userinfo", r"""((?i:\b[a-z][a-z0-9+.-]*)://)([^\s/?#"'<>`]+)@"""),

@@ -50,9 +50,9 @@ def report(diagnosis: Diagnosis, evidence: Evidence, *, log_name: LogName) -> di
 
 
 def finding_line(finding: Finding, evidence: Evidence, *, log_name: LogName) -> bytes:
-    """One finding as one line of findings.jsonl, newline included."""
+    """One finding as one line of findings.jsonl, without its end."""
     shown = _finding(finding, evidence, log_name=log_name)
-    return json.dumps(shown, ensure_ascii=False).encode() + b"\n"
+    return json.dumps(shown, ensure_ascii=False).encode()
 
 
 def fit(text: str) -> str:

@@ -9,7 +9,7 @@ from holdfast.model.families import FAMILIES
 from holdfast.views.sanitise import cells, plain
 from holdfast.views.wrap import GLUE, hanging, wrapped
 
-WIDTH_MIN: Final = 40
+WIDTH_MIN: Final = 48
 EVIDENCE_SHOWN_MAX: Final = 8
 EVIDENCE_ROWS_MAX: Final = 4
 UNKNOWN_SHOWN_MAX: Final = 6
@@ -84,11 +84,12 @@ class _Page:
             yield from self.notes("fix", *finding["do"])
             yield from self.notes("help", explain)
         else:
-            yield from self.notes("fix", f"{explain}  tells what to do")
+            yield from self.notes("fix", f"see `{explain}`")
 
     def rest(self, report: Report) -> Iterator[str]:
         """What is well, and what we do not know: said with the root cause, once."""
-        yield from self.notes("healthy", task_names(report["healthy"]) or "no task is known to be")
+        healthy = task_names(report["healthy"]) or "no task is known to be well"
+        yield from self.notes("healthy", healthy)
         unknown = report["unknown"][:UNKNOWN_SHOWN_MAX] or ["nothing that would matter here"]
         if len(report["unknown"]) > UNKNOWN_SHOWN_MAX:
             unknown += [f"… and {len(report['unknown']) - UNKNOWN_SHOWN_MAX} more in report.json"]
@@ -133,9 +134,10 @@ class _Page:
         said = report.get("last_words", {})
         for task, lines in said.items():
             yield self.paint(_BAR, _BLUE)
-            where = " and ".join(report.get("logs", {}).get(task, [])) or "its logs"
             label = f"last words of {task}" if lines else f"{task} left no last words"
-            yield from self.under(f"{_BAR} ", f"{label}, in {where}:", bar=_BAR)
+            logs = ", ".join(report.get("logs", {}).get(task, []))
+            says = f"{label} (logs: {logs})" if logs else label
+            yield from self.under(f"{_BAR} ", says, bar=_BAR)
             for line in lines:
                 first = f"{_BAR}   " + " " * min(len(line) - len(line.lstrip()), INDENT_MAX)
                 yield from self.under(first, line, bar=_BAR, rows_max=EVIDENCE_ROWS_MAX)

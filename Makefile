@@ -1,0 +1,47 @@
+# Every target installs what it lacks. Two commands are enough: `make demo`, `make test`.
+PYTHON ?= python3
+ENV := .venv
+BIN := $(ENV)/bin
+MADE := $(ENV)/.made
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo check test bench lock clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+env: $(MADE) ## Make .venv with everything the tests need, TensorFlow included
+
+$(MADE): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
+	  "Holdfast needs Python 3.11 to 3.13, and $(PYTHON) is %d.%d: make PYTHON=python3.12" % v)'
+	@echo "making $(ENV): TensorFlow is a large download, this takes a minute or two"
+	$(PYTHON) -m venv $(ENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(MADE) ## Train a small model on 4 tasks, break one, and see the explanation
+	@$(BIN)/python bench/demo.py
+
+check: $(MADE) ## Style, types, import rules, tidiness
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/pytest -q tests/test_tidy.py
+
+test: check ## All tests: the pure half with its coverage, then real processes and clusters
+	$(BIN)/coverage run -m pytest -q tests/pure
+	$(BIN)/coverage report
+	$(BIN)/pytest -q tests --ignore tests/pure
+
+bench: $(MADE) ## Measure output capture and overhead against the limits and the peers
+	$(BIN)/python bench/output.py
+	$(BIN)/python bench/overhead.py
+
+lock: $(MADE) ## Renew requirements.lock
+	$(BIN)/python tools/lock.py
+
+clean: ## Remove what make has made
+	rm -rf $(ENV) .envs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,49 @@
+"""`holdfast diagnose`: what happened in a run, from its journal."""
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from holdfast.cli import wants_colour, width_of
+from holdfast.diagnose import diagnose
+from holdfast.logdir.journal import read_journal
+from holdfast.logdir.run_dir import log_name, open_run_dir
+from holdfast.model.evidence import Evidence
+from holdfast.model.findings import Verdict
+from holdfast.views.report import report
+from holdfast.views.text import report_text
+
+EXIT_CODES = {Verdict.HEALTHY: 0, Verdict.SICK: 1, Verdict.CANNOT_TELL: 1}
+
+
+@click.command()
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people, or for programs.",
+)
+def command(run_dir: Path, shape: str) -> None:
+    """Say what went wrong in RUN_DIR: root cause, culprit, evidence, fix.
+
+    Reads the journal of a run, finished or not, and changes nothing. Exits with 0 when all
+    is well, 1 when something failed, 65 or 66 when there is nothing to read.
+    """
+    folder = open_run_dir(run_dir)
+    replay = read_journal(folder)
+    evidence = Evidence(replay.facts)
+    diagnosis = diagnose(evidence)
+    shown = report(diagnosis, evidence, log_name=log_name)
+    if replay.skipped:
+        lost = f"{replay.skipped} records of the journal: {replay.why_skipped}"
+        shown["unknown"] = [*shown["unknown"], lost]
+    if shape == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
+    else:
+        click.echo(report_text(shown, width=width_of(sys.stdout), colour=wants_colour(sys.stdout)))
+    sys.exit(EXIT_CODES[diagnosis.verdict])

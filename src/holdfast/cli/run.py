@@ -1,0 +1,290 @@
+"""`holdfast run`: start a cluster here, show what it does, and say how each task ended."""
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from holdfast import __version__
+from holdfast.cli import wants_colour, width_of
+from holdfast.launch.local import backend
+from holdfast.logdir.run_dir import RunDir, create_run_dir
+from holdfast.model.cluster import TaskId
+from holdfast.model.errors import BadJob, MissingInput, Unreachable, UsageError
+from holdfast.model.job import Job
+from holdfast.model.job_file import JobFile, make_job, parse_job_file
+from holdfast.model.plan import Plan
+from holdfast.model.submission import encode_plan
+from holdfast.views.live import Screen
+from holdfast.views.redact import redact
+from holdfast.views.text import report_text
+from holdfast.views.watch import Watch
+from holdfast.wire.door import Request, ask
+
+START_S = 30.0  # how long the supervisor may take until it answers
+DRAIN_S = 10.0  # how long the last lines may take to be shown
+PAUSE_S, PAUSE_S_MAX = 0.04, 0.2
+NICENESS = 5  # showing must not take a core from training
+JOB_FILE_BYTES_MAX = 1 << 20
+
+
+def _options(function: Callable[..., None]) -> Callable[..., None]:
+    """The settings that a job file may hold too; None means: not said here."""
+    for option in reversed(
+        (
+            click.option("--chief/--no-chief", default=None, help="Add a chief task."),
+            click.option("--ps", type=int, metavar="N", help="Parameter servers.  [default: 0]"),
+            click.option(
+                "--workers", type=int, metavar="N", help="Workers.  [default: 1; 0 with --chief]"
+            ),
+            click.option("--evaluator/--no-evaluator", default=None, help="Add an evaluator task."),
+            click.option(
+                "--run-dir",
+                metavar="DIR",
+                help="Where logs, journal and report go; must be new or empty."
+                "  [default: holdfast-runs/TIME-ID]",
+            ),
+            click.option(
+                "--env",
+                multiple=True,
+                metavar="K=V",
+                help="An environment variable for every task; may be given again.",
+            ),
+            click.option(
+                "--grace-s",
+                type=float,
+                metavar="S",
+                help="Seconds between asking a task to end and killing it.  [default: 15]",
+            ),
+            click.option(
+                "--keep-bytes",
+                metavar="SIZE",
+                help="Keep only the newest SIZE of each output file, such as 100M."
+                "  [default: all of it]",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@_options
+@click.option("--plan", is_flag=True, help="Print what would be started, and start nothing.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not show the tasks' output.")
+@click.option("--tasks", metavar="LIST", help="Show only these: worker:0,ps")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def command(**asked: Any) -> None:
+    """Run COMMAND once for every task of a TensorFlow cluster on this machine.
+
+    \b
+      holdfast run --ps 1 --workers 2 --chief -- python train.py
+      holdfast run job.toml
+
+    Every task gets a correct TF_CONFIG and a free port. All output is kept in the run
+    directory, whatever happens to this terminal. When chief and workers are done, parameter
+    servers and evaluator are stopped. Ctrl-C once ends the job gracefully, twice at once.
+
+    \b
+    Exit codes: 0 all chiefs and workers finished; 1 the training failed; 2 wrong usage;
+    75 a fault of the machine, safe to try again; 127 command not found; 128+N a task was
+    killed by signal N; 130 Ctrl-C; 66, 73, 74, 77, 78 files, disk, rights, job.
+    """
+    job = _job(asked)
+    shown = _chosen(job, asked["tasks"])
+    run_id = _fresh_id()
+    folder = Path(job.run_dir or f"holdfast-runs/{run_id}").absolute()
+    addresses = backend.addresses(job)
+    plan = backend.plan(job, addresses.cluster, run_id=run_id, run_dir=str(folder))
+    if asked["plan"]:
+        click.echo(plan.text())
+        return
+    run_dir = create_run_dir(folder)
+    run_dir.write_json("run.json", _about(job, plan))
+    supervisor = backend.submit(encode_plan(plan), addresses, _supervisor_log(run_dir))
+    front = Front(run_dir, supervisor, job.tasks, shown=() if asked["quiet"] else shown)
+    sys.exit(front.run())
+
+
+def _job(asked: dict[str, Any]) -> Job:
+    """What the command line asks for, over what the job file says."""
+    words: tuple[str, ...] = asked["command"]
+    said = JobFile()
+    if len(words) == 1 and words[0].endswith(".toml"):
+        said, words = parse_job_file(_read(Path(words[0])), words[0]), ()
+    env: dict[str, str] = {}
+    for pair in asked["env"]:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--env {name} has no value", do=f"write --env {name}=VALUE")
+        env[name] = value
+    settings = ("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes")
+    told = {name: asked[name] for name in settings}
+    try:
+        return make_job(JobFile(command=words or None, env=env, **told), said)
+    except BadJob as error:
+        if said == JobFile():  # nothing but the command line to blame
+            raise UsageError(error.message, do=error.do) from error
+        raise
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(JOB_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise MissingInput(
+            f"the job file {path} cannot be read: {error.strerror}",
+            do="check the path, or put the command behind `--` if it is not a job file",
+        ) from error
+    if len(raw) > JOB_FILE_BYTES_MAX:
+        raise BadJob(f"the job file {path} is larger than {JOB_FILE_BYTES_MAX} bytes")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise BadJob(f"the job file {path} is not text: {error.reason}") from error
+
+
+def _chosen(job: Job, wanted: str | None) -> tuple[TaskId, ...]:
+    """The tasks to show: `worker:0,ps` is one worker and all parameter servers."""
+    if wanted is None:
+        return job.tasks
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    for name in names:
+        if not any(name in {str(task), task.role} for task in job.tasks):
+            known = ", ".join(map(str, job.tasks))
+            raise UsageError(f"--tasks: this job has no {name!r}", do=f"its tasks are {known}")
+    return tuple(task for task in job.tasks if {str(task), task.role} & set(names))
+
+
+def _fresh_id() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def _about(job: Job, plan: Plan) -> dict[str, Any]:
+    """run.json: what was asked and planned. Of the environment, the names only."""
+    return {
+        "schema": "holdfast.run/1",
+        "run_id": plan.run_id,
+        "holdfast": __version__,
+        "python": sys.version.split()[0],
+        "job": {
+            "command": [redact(part) for part in job.command],
+            "workers": job.workers,
+            "ps": job.ps,
+            "chief": job.chief,
+            "evaluator": job.evaluator,
+            "env": sorted(job.env),
+            "grace_s": job.grace_s,
+            "keep_bytes": job.keep_bytes,
+        },
+        "cluster": {str(task): where for task, where in plan.cluster.addresses.items()},
+        "plan": redact(plan.text()),
+    }
+
+
+def _supervisor_log(run_dir: RunDir) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW
+    return os.open("supervisor.log", flags, 0o600, dir_fd=run_dir.fd)
+
+
+class Front:
+    """What the person sees and says. The job does not depend on it."""
+
+    def __init__(
+        self,
+        run_dir: RunDir,
+        supervisor: subprocess.Popen[bytes],
+        tasks: tuple[TaskId, ...],
+        *,
+        shown: tuple[TaskId, ...],
+    ) -> None:
+        self._run_dir = run_dir
+        self._supervisor = supervisor
+        self._asked: list[int] = []  # signals that came, not yet passed on
+        self._interrupts = 0
+        self._ready_by_s = time.monotonic() + START_S
+        self._screen = Screen(
+            1,
+            width=width_of(sys.stdout),
+            colour=wants_colour(sys.stdout),
+            is_tty=sys.stdout.isatty(),
+            tasks=[str(task) for task in tasks],
+        )
+        self._watch = Watch(run_dir, tasks, self._screen, shown=shown, is_tty=sys.stdout.isatty())
+
+    def run(self) -> int:
+        """Until the job has ended, or the terminal is gone."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, lambda got, _: self._asked.append(got))
+        signal.signal(signal.SIGHUP, self._hang_up)
+        os.nice(NICENESS)
+        began_s = time.monotonic()
+        pause_s = PAUSE_S
+        while self._watch.ended is None:
+            busy = self._watch.step(time.monotonic() - began_s, width=width_of(sys.stdout))
+            self._pass_on()
+            if self._supervisor.poll() is not None and not busy and self._watch.ended is None:
+                self._lost_supervisor()
+            pause_s = PAUSE_S if busy else min(pause_s * 1.5, PAUSE_S_MAX)
+            time.sleep(pause_s)
+        deadline_s = time.monotonic() + DRAIN_S
+        while self._watch.drain(time.monotonic() - began_s, width=width_of(sys.stdout)):
+            if time.monotonic() > deadline_s:
+                break
+        return self._finish(self._watch.ended.exit_code)
+
+    def _pass_on(self) -> None:
+        """Every signal goes to the supervisor, who decides; a second Ctrl-C means now."""
+        while self._asked:
+            number = self._asked.pop(0)
+            what = "signal" if number in {signal.SIGUSR1, signal.SIGUSR2} else "stop"
+            by = signal.Signals(number).name
+            if number == signal.SIGINT:
+                self._interrupts += 1
+                by = "Ctrl-C"
+                what = "kill" if self._interrupts > 1 else "stop"
+                again = "ending at once" if self._interrupts > 1 else "again to end at once"
+                self._screen.say([f"Ctrl-C: the tasks are asked to end ({again})"])
+            try:
+                ask(self._run_dir.fd, Request(ask=what, signal=number, by=by))
+            except Unreachable as error:
+                if self._supervisor.poll() is None and time.monotonic() < self._ready_by_s:
+                    self._asked.insert(0, number)  # it is still starting
+                    self._interrupts -= number == signal.SIGINT
+                    return
+                self._screen.say([f"{by} could not be passed on: {error.message}"])
+
+    def _lost_supervisor(self) -> None:
+        self._screen.close(DRAIN_S)
+        code = self._supervisor.returncode
+        raise Unreachable(
+            f"the supervisor ended unexpectedly ({code}); tasks that had started run on",
+            do=f"read {self._run_dir.path}/supervisor.log, then"
+            f" holdfast diagnose {self._run_dir.path}",
+        )
+
+    def _hang_up(self, *_: object) -> None:
+        """The terminal is gone: the job goes on without it."""
+        os._exit(128 + signal.SIGHUP)
+
+    def _finish(self, exit_code: int) -> int:
+        self._screen.close(DRAIN_S)
+        shown = self._run_dir.read_json("report.json")
+        text = report_text(
+            cast("dict[str, Any]", shown),
+            width=width_of(sys.stdout),
+            colour=wants_colour(sys.stdout),
+        )
+        with contextlib.suppress(OSError):  # whoever watched may have gone: the report is on disk
+            click.echo(f"{text}\nlogs, journal and report: {self._run_dir.path}")
+        return exit_code
