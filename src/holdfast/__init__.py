@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.agent.own_process import (
+        FailedProcess,
         FinishedProcess,
         RunningProcess,
         run_process,
-        start_process,
     )
 
 __version__ = "0.1.0"
-__all__ = ["FinishedProcess", "RunningProcess", "__version__", "run_process", "start_process"]
+__all__ = ["FailedProcess", "FinishedProcess", "RunningProcess", "__version__", "run_process"]
 
 
 def __getattr__(name: str) -> Any:

@@ -227,6 +227,9 @@ def test_a_log_without_its_end_yields_its_beginning(
     replay = read_journal(cut_off)
     assert replay.facts == tuple(some_facts(500)[: len(replay.facts)])
     assert len(replay.facts) >= 499 - cut_bytes / 4120
+    # Cut exactly between two pages, it looks like the log of a writer killed earlier.
+    torn = wal.stat().st_size > 0 and cut_bytes % 4120 != 0
+    assert ("may be missing" in replay.why_skipped) == torn
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])

@@ -176,6 +176,9 @@ def test_ctrl_s_by_the_person_stops_and_resumes(terminal: Terminal) -> None:
     termios.tcsetattr(terminal.slave, termios.TCSANOW, settings)
     with screen_on(terminal.slave, is_tty=True) as screen:
         os.write(terminal.master, b"\x13")
+        deadline_s = time.monotonic() + WAIT_S
+        while select.select([], [terminal.slave], [], 0)[1]:  # the kernel takes the key later
+            assert time.monotonic() < deadline_s
         screen.show("ps:0", ["held back"])
         assert terminal.read(wait_s=0.3) == b""
         os.write(terminal.master, b"\x11")

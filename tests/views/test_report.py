@@ -89,8 +89,7 @@ def test_without_a_beginning_no_time_is_invented(out_of_memory: Finding) -> None
 def test_strangers_text_cannot_leave_its_field(out_of_memory: Finding, evidence: Evidence) -> None:
     evil = replace(out_of_memory.proof, says="a\x1b[2J\nb\u202e password=hunter2", do=("x\x07",))
     line = finding_line(replace(out_of_memory, proof=evil), evidence, log_name=log_name)
-    assert line.count(b"\n") == 1
-    assert line.endswith(b"}\n")
+    assert b"\n" not in line
     made = json.loads(line)
     assert made["says"] == "a\\nb\\u202e password=«redacted:secret»"
     assert made["do"] == ["x\\x07"]

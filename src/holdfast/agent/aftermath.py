@@ -93,4 +93,4 @@ def core_pattern(*, dumped: bool) -> str:
 
 
 def _temporary() -> str:
-    return os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - looked at, never written
+    return os.environ.get("TMPDIR", "/tmp")

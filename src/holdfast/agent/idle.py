@@ -24,7 +24,7 @@ class IdleWatch:
 
     def look(self, at_s: float) -> float | None:
         """For how long the task has been idle, once that is long enough to say so."""
-        if 0 <= self.looked_s and at_s - self.looked_s < LOOK_EVERY_S:
+        if self.looked_s >= 0 and at_s - self.looked_s < LOOK_EVERY_S:
             return None
         own = stat_of(self.pid)
         if own is None:

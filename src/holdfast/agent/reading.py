@@ -29,7 +29,7 @@ class Reading:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        assert self._process.stdout is not None  # noqa: S101 - we asked for a pipe
+        assert self._process.stdout is not None
         self.fd = self._process.stdout.fileno()
         os.set_blocking(self.fd, False)
 
@@ -75,7 +75,7 @@ class Reading:
         return ProbeBlind(at_s=at_s, host=self._order.host, probe="output reader", why=why)
 
     def _tell(self, words: str) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - we asked for a pipe
+        assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(words.encode())
             self._process.stdin.flush()

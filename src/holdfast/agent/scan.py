@@ -160,7 +160,7 @@ def _serve(scanner: Scanner) -> None:
             if selector.select(0 if more else LOOK_EVERY_S):
                 heard = os.read(0, 65_536)
                 if not heard:
-                    return
+                    return None
                 *lines, told = (told + heard).split(b"\n")
                 for line in lines:
                     word, _, name = line.decode().partition(" ")

@@ -80,7 +80,7 @@ def _sufferer(finding: Finding) -> TaskId | None:
 def _echo(victim: Finding) -> Echo:
     proof = victim.proof
     task = _sufferer(victim)
-    assert task is not None  # noqa: S101 - callers pass only victims that are tasks
+    assert task is not None
     return Echo(
         task=task, cause=victim.name, says=proof.says, since_s=proof.since_s, facts=proof.facts
     )

@@ -61,7 +61,7 @@ class Local:
             start_new_session=True,
             pass_fds=claims,
         )
-        assert supervisor.stdin is not None  # noqa: S101 - we asked for a pipe
+        assert supervisor.stdin is not None
         # Through a pipe, not a file or arguments: the environment may hold secrets.
         supervisor.stdin.write(order)
         supervisor.stdin.close()

@@ -6,7 +6,6 @@ A record that needs more than one page is not found.
 
 import json
 import os
-import struct
 import zlib
 from collections.abc import Iterator
 
@@ -22,6 +21,8 @@ _RECORD_BYTES_MAX = 65_536  # SQLite's longest page
 _CHUNK_BYTES = 8 << 20
 _WAL_HEADER_BYTES = 32
 _FRAME_HEADER_BYTES = 24
+_FRAME_BYTES = _FRAME_HEADER_BYTES + 4096  # SQLite's page, unless told otherwise
+_FRAMES_KEPT = 32
 _FRAMES_LOOKED_AT_MAX = 10_000
 _JSON = json.JSONDecoder()
 
@@ -41,40 +42,43 @@ def carve_missing(run_dir: RunDir, names: tuple[str, ...], reading: Reading) -> 
     reading.facts.sort(key=lambda fact: (fact.attempt, fact.at_s))
 
 
-def last_commit_page(run_dir: RunDir, wal_name: str) -> bytes:
-    """The last page that was committed to a write-ahead log, whatever comes before it."""
+def last_commits(run_dir: RunDir, wal_name: str) -> bytes:
+    """The last pages that were committed to a write-ahead log, whatever comes before them."""
     try:
         with (
             read_errors(run_dir.place(wal_name)),
             os.fdopen(private.open_for_reading(wal_name, dir_fd=run_dir.fd), "rb") as file,
         ):
-            return _last_commit_page(file.fileno())
+            return _last_commits(file.fileno())
     except HoldfastError:
         return b""  # SQLite will say what is wrong with it
 
 
-def last_commit_is_lost(page: bytes, reading: Reading) -> bool:
-    """Whether SQLite left out the log's newest page: it stops, silently, at the first bad one."""
-    newest = {crc for crc, _ in _records_in(page)}
+def commits_are_lost(pages: bytes, reading: Reading) -> bool:
+    """Whether SQLite left out the log's newest pages: it stops, silently, at the first bad one."""
+    newest = {crc for crc, _ in _records_in(pages)}
     return bool(newest) and not newest <= reading.crcs()
 
 
-def _last_commit_page(fd: int) -> bytes:
+def ends_inside_a_page(wal_bytes: int) -> bool:
+    return wal_bytes > 0 and (wal_bytes - _WAL_HEADER_BYTES) % _FRAME_BYTES != 0
+
+
+def _last_commits(fd: int) -> bytes:
     header = os.pread(fd, _WAL_HEADER_BYTES, 0)
-    if len(header) < _WAL_HEADER_BYTES:
-        return b""
-    page_bytes, salt = struct.unpack(">I", header[8:12])[0], header[16:24]
-    if not 512 <= page_bytes <= _RECORD_BYTES_MAX:  # noqa: PLR2004 - SQLite's shortest page
-        return b""
-    frame_bytes = _FRAME_HEADER_BYTES + page_bytes
-    frames = (os.fstat(fd).st_size - _WAL_HEADER_BYTES) // frame_bytes
-    for number in range(frames - 1, max(-1, frames - _FRAMES_LOOKED_AT_MAX), -1):
-        at = _WAL_HEADER_BYTES + number * frame_bytes
-        frame = os.pread(fd, _FRAME_HEADER_BYTES, at)
+    salt = header[16:24]
+    frames = (os.fstat(fd).st_size - _WAL_HEADER_BYTES) // _FRAME_BYTES
+    last = frames - 1
+    for number in range(frames - 1, max(-1, frames - 1 - _FRAMES_LOOKED_AT_MAX), -1):
+        frame = os.pread(fd, _FRAME_HEADER_BYTES, _WAL_HEADER_BYTES + number * _FRAME_BYTES)
         # Left over from before the log last started anew: another salt. Not a commit: no size.
         if frame[8:16] == salt and frame[4:8] != bytes(4):
-            return os.pread(fd, page_bytes, at + _FRAME_HEADER_BYTES)
-    return b""
+            last = number
+            break
+    # Without any commit, the log's own header is damaged: then its last pages must do.
+    first = max(0, last + 1 - _FRAMES_KEPT)
+    begin = _WAL_HEADER_BYTES + first * _FRAME_BYTES
+    return os.pread(fd, (last + 1 - first) * _FRAME_BYTES, begin)
 
 
 def _records_of(run_dir: RunDir, name: str) -> Iterator[tuple[int, bytes]]:

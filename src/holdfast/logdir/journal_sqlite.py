@@ -119,16 +119,17 @@ class SqliteJournal:
         if tables and execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             raise NotOurs(f"{self._place} is not our database", do="choose another run directory")
         execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
-        execute("PRAGMA journal_mode=WAL")
         execute("PRAGMA synchronous=NORMAL")
-        execute("PRAGMA wal_autocheckpoint=0")
-        # The log shrinks when it starts anew, so its size tells how much is not checkpointed.
-        execute("PRAGMA journal_size_limit=0")
+        # The table before the log: so a reader finds an empty file or a whole database.
         if not tables:
             execute("BEGIN IMMEDIATE")
             execute(f"PRAGMA application_id={APPLICATION_ID}")
             execute(_TABLE)
             execute("COMMIT")
+        execute("PRAGMA journal_mode=WAL")
+        execute("PRAGMA wal_autocheckpoint=0")
+        # The log shrinks when it starts anew, so its size tells how much is not checkpointed.
+        execute("PRAGMA journal_size_limit=0")
         return int(execute("SELECT coalesce(max(seq), 0) FROM facts").fetchone()[0])
 
     def _keep_wal_short(self) -> None:

@@ -10,7 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 from holdfast.logdir import private_files as private
-from holdfast.logdir.journal_carve import carve_missing, last_commit_is_lost, last_commit_page
+from holdfast.logdir.journal_carve import (
+    carve_missing,
+    commits_are_lost,
+    ends_inside_a_page,
+    last_commits,
+)
 from holdfast.logdir.journal_sqlite import DATABASE, WAL, database_uri, folder_of
 from holdfast.logdir.private_files import read_errors
 from holdfast.logdir.replay import Reading
@@ -64,15 +69,21 @@ class SqliteReader:
 
     def read_all(self, reading: Reading) -> None:
         place = self._run_dir.place(DATABASE)
-        newest = last_commit_page(self._run_dir, WAL)
+        wal_bytes = _size_of(self._run_dir, WAL)
+        newest = last_commits(self._run_dir, WAL)
         try:
             self._opened = _open(self._run_dir)
-            if self._opened is None:
-                reading.note(f"{place} is empty: nothing was written, or all of it was lost")
-            else:
+            if self._opened:
                 self._read_forward(self._opened.connection, reading)
-            if last_commit_is_lost(newest, reading):
+            elif _size_of(self._run_dir, DATABASE):
+                raise _damaged("no table of facts")
+            else:
+                reading.note(f"{place} is empty: nothing was written, or all of it was lost")
+            if commits_are_lost(newest, reading):
                 self._salvage(reading, f"{WAL} is damaged")
+            # Under a writer's hand the log would have grown by now.
+            elif ends_inside_a_page(wal_bytes) and wal_bytes == _size_of(self._run_dir, WAL):
+                reading.note(f"{WAL} ends in the middle of a page: the last facts may be missing")
         except sqlite3.DatabaseError as error:
             if _code(error) in _LOCKED:
                 raise StorageFailed(f"cannot read {place}: {error}", do="try again") from error

@@ -1,7 +1,6 @@
 """Facts to and from one JSON line: the journal, the wire and the fixtures share it."""
 
-from dataclasses import fields, replace
-from functools import cache
+from dataclasses import fields
 from typing import Any, get_type_hints
 
 import msgspec
@@ -27,7 +26,7 @@ def encode(fact: Fact) -> bytes:
         if field.name in {"extra", "kind"} or value == field.default:
             continue
         record[field.name] = str(value) if isinstance(value, TaskId) else value
-    return msgspec.json.encode(record | fact.extra)
+    return msgspec.json.encode({**record, **fact.extra})
 
 
 def decode(line: bytes | str) -> Fact:
@@ -45,24 +44,29 @@ def _to_fact(record: dict[str, Any]) -> Fact:
     kind = _KINDS.get(name, UnknownFact)
     if kind is UnknownFact:
         record["kind"] = str(name)
-    known = _hints(kind)
+    known = _HINTS[kind]
     extra = {key: value for key, value in record.items() if key not in known}
     if version != SCHEMA_VERSION:
         extra["v"] = version
-    values = {
-        key: TaskId.parse(value) if known[key] is _TASK else msgspec.convert(value, known[key])
+    values: dict[str, Any] = {
+        key: _task(value) if known[key] is _TASK else msgspec.convert(value, known[key])
         for key, value in record.items()
         if key in known
     }
-    fact = kind(**values)
-    return replace(fact, extra=extra) if extra else fact
+    return kind(**values, extra=extra)
 
 
 _TASK = TaskId | None
 
 
-@cache
-def _hints(kind: type[Fact]) -> dict[str, Any]:
+def _task(value: Any) -> TaskId | None:
+    return None if value is None else TaskId.parse(msgspec.convert(value, str))
+
+
+def _hints_of(kind: type[Fact]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     del hints["extra"]
     return {key: _TASK if hint == _TASK else hint for key, hint in hints.items()}
+
+
+_HINTS = {kind: _hints_of(kind) for kind in (*_KINDS.values(), UnknownFact)}

@@ -35,6 +35,7 @@ class Listener:
     tracebacks: int = 0
     _rest: bytes = b""
     _skipping: bool = False  # inside a line that is longer than we look at
+    _tail: bytes = b""  # of that line: a traceback may begin where an unended line ends
     _reader: TracebackReader | None = None
     _reader_at: tuple[int, int] = (0, 0)
     _late: deque[LogLine] = field(default_factory=lambda: deque(maxlen=LINES_LAST_MAX))
@@ -46,11 +47,15 @@ class Listener:
         self.offset += len(chunk)
         if self._skipping:
             end = chunk.find(b"\n")
+            self._tail = (self._tail + chunk[: end if end >= 0 else None])[-2 * len(_HEADER) :]
             if end < 0:
                 return []
             self._skipping = False
             self.lines += 1
             start, chunk = self.offset - len(chunk) + end + 1, chunk[end + 1 :]
+            if self._tail.rstrip().endswith(_HEADER):
+                number = self.lines if self.counted else 0
+                self._reader, self._reader_at = TracebackReader(), (number, start)
         else:
             chunk = self._rest + chunk
         end = chunk.rfind(b"\n") + 1
@@ -59,6 +64,7 @@ class Listener:
         if len(self._rest) > LINE_BYTES_MAX:
             facts += self._hear(self._rest[:LINE_BYTES_MAX] + b"\n", start + end, at_s)
             self.lines -= 1  # counted again when its end comes
+            self._tail = self._rest[-2 * len(_HEADER) :]
             self._rest, self._skipping = b"", True
         return facts
 

@@ -35,8 +35,8 @@ def stat_of(pid: int) -> ProcessStat | None:
 def descendants(root: int) -> list[ProcessStat]:
     """Every live process below `root`, nearest first. Zombies do not count."""
     children: dict[int, list[ProcessStat]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (found := stat_of(int(name))):
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit() and (found := stat_of(int(place.name))):
             children.setdefault(found.parent, []).append(found)
     below: list[ProcessStat] = []
     ahead = [root]
@@ -82,3 +82,16 @@ def open_files_limit(pid: int) -> int | None:
             soft = line.split()[3]
             return int(soft) if soft.isdigit() else None
     return None
+
+
+def with_marker(marker: bytes) -> list[int]:
+    """Live processes whose environment began with NAME=VALUE: a tree that cannot hide."""
+    found: list[int] = []
+    for process in descendants(0):
+        try:
+            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
+        except OSError:
+            continue
+        if marker in environment.split(b"\0"):
+            found.append(process.pid)
+    return found

@@ -131,12 +131,11 @@ class Watch:
             return False
         chunk = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
         followed.offset += len(chunk)
-        if chunk:
-            lines = followed.lines.feed(chunk, at_s=at_s)
-        else:
-            lines = followed.lines.tick(at_s=at_s)
-        if lines:
-            self._screen.show(str(followed.task), lines)
+        lines = followed.lines
+        self._screen.show(
+            str(followed.task),
+            lines.feed(chunk, at_s=at_s) if chunk else lines.tick(at_s=at_s),
+        )
         return bool(chunk)
 
     def _skip(self, followed: Followed, distance: int) -> None:

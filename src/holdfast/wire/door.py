@@ -41,7 +41,7 @@ class Door:
         finally:
             os.umask(old_mask)
         self._socket.listen(CALLERS_MAX)
-        self._socket.setblocking(False)
+        self._socket.setblocking(False)  # noqa: FBT003 - its only way
 
     def waitables(self) -> dict[int, Callable[[], Iterator[list[Fact]]]]:
         return {self._socket.fileno(): self._answer}

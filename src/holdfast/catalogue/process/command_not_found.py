@@ -64,7 +64,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             yield Proof(
                 facts=(line, failure),
                 culprit=failure.task,
-                says=f"{failure.task} could not start: {line.text.rpartition(': can')[2] or line.text}",
+                says=f"{failure.task} could not start: {line.text[-200:]}",
                 do=("correct the path of the script; it is relative to where you called",),
             )
         said = list(evidence.lines(SHELL_SAYS, failure.task))
