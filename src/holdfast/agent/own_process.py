@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from holdfast.agent.clock import Clock
-from holdfast.agent.post_mortem import post_mortem
+from holdfast.agent.post_mortem import MemoryWitness, post_mortem
 from holdfast.model.findings import Diagnosis, Finding
 from holdfast.probes.process import with_marker
 
@@ -107,6 +107,7 @@ class RunningProcess(subprocess.Popen[Any]):
             errors=self._errors if self._decode else None,
         )
         self._pidfd = os.pidfd_open(self.pid)
+        self._memory = MemoryWitness(self.pid)
         self.stdout = self._reader("out")
         self.stderr = self._reader("err")
 
@@ -157,6 +158,7 @@ class RunningProcess(subprocess.Popen[Any]):
             code,
             streams,
             pid=self.pid,
+            memory=self._memory,
             clock=self._clock,
             began_unix_s=self._began_unix_s,
             host=socket.gethostname(),
@@ -175,6 +177,7 @@ class RunningProcess(subprocess.Popen[Any]):
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
+            self._memory.close()
 
     def _reader(self, stream: str) -> IO[Any] | None:
         if stream not in self._kept:
@@ -207,14 +210,14 @@ def run_process(
     At the time-out the whole tree is killed, not only the process itself, and what it had
     written until then is in the exception.
     """
+    if capture_output and (stdout is not None or stderr is not None):
+        raise ValueError("stdout and stderr cannot be given together with capture_output")
+    if input is not None and stdin is not None:
+        raise ValueError("stdin and input cannot be given together")
     if capture_output:
-        if stdout is not None or stderr is not None:
-            raise ValueError("stdout and stderr cannot be given together with capture_output")
         stdout = stderr = PIPE
     with contextlib.ExitStack() as stack:
         if input is not None:
-            if stdin is not None:
-                raise ValueError("stdin and input cannot be given together")
             stdin = stack.enter_context(_as_file(input, encoding or "utf-8"))
         process = RunningProcess(
             args,
@@ -229,15 +232,19 @@ def run_process(
             shell=shell,
         )
         stack.callback(process.close)
-        try:
-            out, err = process.communicate(timeout=timeout)
-        except BaseException:  # also Ctrl-C: nothing of it may stay behind
-            process.kill_tree()
-            raise
-        finished = FinishedProcess(args, process.returncode, out, err, process.diagnose())
+        finished = _finish(process, timeout)
     if check:
         finished.check_returncode()
     return finished
+
+
+def _finish(process: RunningProcess, timeout_s: float | None) -> FinishedProcess:
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except BaseException:  # also Ctrl-C: nothing of it may stay behind
+        process.kill_tree()
+        raise
+    return FinishedProcess(process.args, process.returncode, out, err, process.diagnose())
 
 
 def _as_file(content: Any, encoding: str) -> IO[bytes]:

@@ -10,12 +10,46 @@ from holdfast.agent.clock import Clock
 from holdfast.diagnose import diagnose, telling_lines
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import AttemptStarted, Fact, TaskExited, TaskStarted
+from holdfast.model.facts import (
+    AttemptStarted,
+    Fact,
+    KernelKilledForMemory,
+    ProbeBlind,
+    TaskExited,
+    TaskStarted,
+)
 from holdfast.model.findings import Diagnosis
+from holdfast.probes.kernel import KernelLog
+from holdfast.probes.memory import memory_cgroup
 from holdfast.probes.output import Listener
 
 PROCESS = TaskId("process", 0)
 CHUNK_BYTES = 1 << 20
+
+
+class MemoryWitness:
+    """Looks on from the start, so that an OOM kill can be told from any other kill."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._cgroup = memory_cgroup(pid)
+        self._kernel = KernelLog()
+
+    def facts(self, where: aftermath.Where) -> Iterator[Fact]:
+        if self._kernel.blind:
+            yield ProbeBlind(probe="kernel log", why=self._kernel.blind, **where)
+        for kill in self._kernel.oom_kills():
+            yield KernelKilledForMemory(
+                pid=kill.pid,
+                process=kill.process,
+                rss_bytes=kill.rss_bytes,
+                cgroup=kill.cgroup,
+                **{**where, "task": PROCESS if kill.pid == self._pid else None},
+            )
+        yield from aftermath.memory_kills(where, self._cgroup)
+
+    def close(self) -> None:
+        self._kernel.close()
 
 
 def post_mortem(
@@ -23,6 +57,7 @@ def post_mortem(
     streams: Mapping[str, int],
     *,
     pid: int,
+    memory: MemoryWitness,
     clock: Clock,
     began_unix_s: float,
     host: str,
@@ -44,6 +79,7 @@ def post_mortem(
             signal=-return_code if return_code < 0 else None,
             **where,
         ),
+        *(memory.facts(where) if return_code else ()),
         *aftermath.words_left(where, dict(streams)),
     ]
     for stream, fd in streams.items():

@@ -6,6 +6,7 @@ from functools import cache
 from holdfast import open_folder
 from holdfast.diagnose.fold import fold
 from holdfast.diagnose.healthy import healthy_tasks
+from holdfast.diagnose.stranded import with_stranded
 from holdfast.diagnose.unknown import what_stays_unknown
 from holdfast.diagnose.waits import waits_for
 from holdfast.model.evidence import Evidence
@@ -43,6 +44,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
         except Exception as error:  # noqa: BLE001 - one bad rule must not hide the others
             broken[name] = repr(error)
     findings = fold(proven, waits_for(evidence, proven), evidence)
+    findings = with_stranded(findings, evidence)
     unknown = what_stays_unknown(evidence, findings)
     return Diagnosis(
         verdict=_verdict(evidence, findings, broken),

@@ -8,7 +8,6 @@ attempt anyway, and what it can cost is bounded by the kernel's write-back delay
 """
 
 import os
-import re
 import zlib
 from dataclasses import dataclass
 from typing import Self
@@ -20,10 +19,11 @@ from holdfast.logdir.run_dir import RunDir
 from holdfast.model.codec import encode
 from holdfast.model.errors import HoldfastError
 from holdfast.model.facts import Fact
+from holdfast.model.pattern import Pattern
 
 SEGMENTS = "journal"
 SEGMENT_BYTES_MAX = 16 << 20
-_SEGMENT_NAME = re.compile(r"\d{6}\.seg", re.ASCII)
+_SEGMENT_NAME = Pattern(r"^\d{6}\.seg$")
 _CRC_DIGITS = 8
 
 
@@ -178,4 +178,4 @@ def _name(number: int) -> str:
 
 def _numbers(folder_fd: int) -> list[int]:
     names = os.listdir(folder_fd)
-    return sorted(int(name[:6]) for name in names if _SEGMENT_NAME.fullmatch(name))
+    return sorted(int(name[:6]) for name in names if _SEGMENT_NAME.search(name))
