@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.probes.process import descendants, stat_of, waits_without_timer
 
-IDLE_S = 5.0
+TELL_EVERY_S = 5.0
 IDLE_BLIND_S = 45.0  # where /proc does not show timers: longer than TensorFlow's 30 s sleeps
 CPU_SHARE_MAX = 0.02
 LOOK_EVERY_S = 1.0
@@ -16,6 +16,8 @@ class IdleWatch:
     pid: int
     output_bytes: Callable[[], int]
     timers_count: bool  # whether a task that sleeps on a timer counts as busy
+    idle_s: float  # for how long, before it is worth telling
+    told_s: float = float("-inf")
     since_s: float = -1.0
     looked_s: float = -1.0
     cpu_s: float = 0.0
@@ -23,7 +25,7 @@ class IdleWatch:
     blind: bool = False
 
     def look(self, at_s: float) -> float | None:
-        """For how long the task has been idle, once that is long enough to say so."""
+        """For how long the task has been idle, once that is worth telling, and then again."""
         if self.looked_s >= 0 and at_s - self.looked_s < LOOK_EVERY_S:
             return None
         own = stat_of(self.pid)
@@ -41,4 +43,8 @@ class IdleWatch:
             self.since_s = at_s
         self.looked_s, self.cpu_s, self.bytes_seen = at_s, cpu_s, bytes_now
         idle_s = at_s - self.since_s
-        return idle_s if idle_s >= (IDLE_BLIND_S if self.blind else IDLE_S) else None
+        needed_s = max(self.idle_s, IDLE_BLIND_S) if self.blind else self.idle_s
+        if idle_s < needed_s or at_s - self.told_s < TELL_EVERY_S:
+            return None
+        self.told_s = at_s
+        return idle_s

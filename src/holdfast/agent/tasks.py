@@ -167,7 +167,6 @@ class Agent:
         for task, running in self._tasks.items():
             idle_s = running.idle.look(at_s) if running.idle else None
             if idle_s is not None:
-                running.idle = None
                 yield [TaskIdle(idle_s=round(idle_s, 3), **self._where(task))]
         reap_orphans(frozenset(running.spawned.pid for running in self._tasks.values()))
 
@@ -211,6 +210,7 @@ class Agent:
                     running.spawned.pid,
                     running.output_bytes,
                     timers_count=task.role != "evaluator",
+                    idle_s=order.idle_s,
                 )
             case _:
                 return

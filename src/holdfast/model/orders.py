@@ -15,9 +15,10 @@ class SendSignal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchIdle:
-    """Report when this task has nothing left to do."""
+    """Report, again and again, while this task has had nothing to do for `idle_s` or longer."""
 
     task: TaskId
+    idle_s: float
     attempt: int = 1
 
 

@@ -13,6 +13,7 @@ from holdfast.model.facts import (
     TaskExited,
     TaskIdle,
     TaskNotStarted,
+    TaskStarted,
 )
 from holdfast.model.orders import EndAttempt, Order, SendSignal, WatchIdle
 from holdfast.recover.stopping import SIGTERM, Asked, due_signals
@@ -20,6 +21,12 @@ from holdfast.recover.stopping import SIGTERM, Asked, due_signals
 # How long the others may speak after a failure that dooms the job: a mirrored worker learns
 # of a dead peer by heartbeat after 7.6 to 9.5 s, and its words tell who was missed.
 AFTERMATH_S = 15.0
+# Servers without a chief have nothing to do at once; who waits at start-up may only be slow.
+SERVER_IDLE_S, STUCK_IDLE_S = 5.0, 20.0
+# An agent repeats that a task is idle; a word older than this no longer counts.
+IDLE_NEWS_S = 7.0
+# A worker that ends badly so soon after its start never joined: others may wait for it for ever.
+START_UP_S = 60.0
 # An evaluator may still be at its last evaluation when the training is over.
 EVALUATION_S_MAX = 600.0
 
@@ -39,8 +46,10 @@ class Life:
     grace_s: float
     phase: Phase = Phase.TRAINING
     ended: Mapping[TaskId, bool] = field(default_factory=dict)  # whether each ended well
-    idle: frozenset[TaskId] = frozenset()
-    watched: frozenset[TaskId] = frozenset()
+    started_s: Mapping[TaskId, float] = field(default_factory=dict)
+    never_joined: TaskId | None = None  # a worker that failed while it was starting
+    idle_s: Mapping[TaskId, float] = field(default_factory=dict)  # when we last heard so
+    watched: Mapping[TaskId, float] = field(default_factory=dict)  # for how long an idleness
     asked: Mapping[TaskId, Asked] = field(default_factory=dict)
     first_signal: int = SIGTERM
     why: str = ""
@@ -76,13 +85,18 @@ def _pass_on(life: Life, asked: SignalAsked) -> tuple[Order, ...]:
 
 def _notice(life: Life, fact: Fact) -> Life:
     match fact:
+        case TaskStarted(task=TaskId() as task):
+            return replace(life, started_s={**life.started_s, task: fact.at_s})
         case TaskExited(task=TaskId() as task):
-            return replace(life, ended={**life.ended, task: fact.exit_code == 0})
+            life = replace(life, ended={**life.ended, task: fact.exit_code == 0})
+            young = fact.at_s - life.started_s.get(task, -START_UP_S) < START_UP_S
+            failed = fact.exit_code != 0 and task.role == "worker"
+            return replace(life, never_joined=task) if young and failed else life
         case TaskNotStarted(task=TaskId() as task):
             life = replace(life, ended={**life.ended, task: False})
             return _stopping(life, fact.at_s, SIGTERM, f"{task} could not be started")
         case TaskIdle(task=TaskId() as task):
-            return replace(life, idle=life.idle | {task})
+            return replace(life, idle_s={**life.idle_s, task: fact.at_s})
         case SignalSent(task=TaskId() as task):
             # The agent's word that it obeyed: from here the grace counts.
             return replace(life, asked={**life.asked, task: Asked(fact.signal, fact.at_s)})
@@ -104,8 +118,11 @@ def _next_phase(life: Life, at_s: float) -> Life:
         return _stopping(life, at_s, SIGTERM, life.why or "the training is over")
     if life.phase is Phase.AFTERMATH and at_s - life.since_s >= AFTERMATH_S:
         return _stopping(life, at_s, SIGTERM, "a task failed, and the rest waits for it")
-    if _only_servers_left(life, trainers):
+    if _chief_ended(life) and _all_idle(life, trainers, at_s):
         return _stopping(life, at_s, SIGTERM, "the chief has ended and the workers are idle")
+    if life.never_joined and _all_idle(life, trainers, at_s):
+        why = f"{life.never_joined} failed at its start, and the others wait for it"
+        return _stopping(life, at_s, SIGTERM, why)
     return life
 
 
@@ -130,13 +147,17 @@ def chief_of(tasks: tuple[TaskId, ...]) -> TaskId:
     return chief if chief in tasks else TaskId("worker", 0)
 
 
-def _only_servers_left(life: Life, trainers: list[TaskId]) -> bool:
-    """Workers of a ClusterCoordinator are servers: they never end, and after the chief idle."""
-    return _chief_ended(life) and bool(trainers) and life.idle.issuperset(trainers)
+def _all_idle(life: Life, tasks: list[TaskId], at_s: float) -> bool:
+    """Whether none of some tasks has anything left to do, by news that is fresh."""
+    news = [life.idle_s.get(task, -IDLE_NEWS_S) for task in tasks]
+    return bool(news) and all(at_s - heard_s < IDLE_NEWS_S for heard_s in news)
 
 
 def _chief_ended(life: Life) -> bool:
-    """Whether a chief of its own has ended in a cluster with parameter servers."""
+    """Whether a chief of its own has ended in a cluster with parameter servers.
+
+    The workers of a ClusterCoordinator are servers: they never end, and without it idle.
+    """
     has_ps = any(task.role == "ps" for task in life.tasks)
     return has_ps and TaskId("chief", 0) in life.ended
 
@@ -144,18 +165,27 @@ def _chief_ended(life: Life) -> bool:
 def _evaluated(life: Life, at_s: float) -> bool:
     evaluating = [task for task in life.running if task.role == "evaluator"]
     waited_s = at_s - (at_s if life.trained_s is None else life.trained_s)
-    failed = life.phase is Phase.AFTERMATH
-    return failed or life.idle.issuperset(evaluating) or waited_s >= EVALUATION_S_MAX
+    if life.phase is Phase.AFTERMATH or not evaluating:
+        return True
+    return _all_idle(life, evaluating, at_s) or waited_s >= EVALUATION_S_MAX
 
 
 def _watch_idle(life: Life) -> tuple[Life, tuple[Order, ...]]:
     """Ask for word of idle tasks only once it matters: before, idleness means nothing."""
-    unneeded = {"worker"} if _chief_ended(life) else set()
+    wanted_s: dict[str, float] = {}
+    if life.never_joined:
+        wanted_s = {"chief": STUCK_IDLE_S, "worker": STUCK_IDLE_S}
+    if _chief_ended(life):
+        wanted_s["worker"] = SERVER_IDLE_S
     if life.trained_s is not None:
-        unneeded.add("evaluator")
-    fresh = [task for task in life.running if task.role in unneeded and task not in life.watched]
-    watched = life.watched.union(fresh)
-    return replace(life, watched=watched), tuple(WatchIdle(task=task) for task in fresh)
+        wanted_s["evaluator"] = SERVER_IDLE_S
+    fresh = {
+        task: wanted_s[task.role]
+        for task in life.running
+        if task.role in wanted_s and life.watched.get(task) != wanted_s[task.role]
+    }
+    orders = tuple(WatchIdle(task=task, idle_s=idle_s) for task, idle_s in fresh.items())
+    return replace(life, watched={**life.watched, **fresh}), orders
 
 
 def _stopping(life: Life, at_s: float, signal: int, why: str) -> Life:
