@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from holdfast.logdir.journal import open_journal
 from holdfast.logdir.run_dir import RunDir, log_name, open_run_dir
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted
+from holdfast.model.findings import Finding
 from holdfast.model.plan import Plan
 from holdfast.model.submission import decode_plan
 from holdfast.recover.life import Life
@@ -50,7 +52,7 @@ def supervise(plan: Plan, run_dir: RunDir) -> None:
         agent = Agent(plan, run_dir, clock, host)
         door = Door(run_dir.fd, lambda: {"at_s": clock.at_s(), "host": host})
         life = Life(tasks=tuple(planned.task for planned in plan.tasks), grace_s=plan.grace_s)
-        loop = Loop(life, journal, (agent, door), clock.at_s)
+        loop = Loop(life, journal, (agent, door), now=clock.at_s, tell=partial(_write, run_dir))
         loop.facts.append(started)
         loop.run(agent.start(), host)
         for batch in agent.close(plan.grace_s):
@@ -59,12 +61,14 @@ def supervise(plan: Plan, run_dir: RunDir) -> None:
         door.close()
 
 
+def _write(run_dir: RunDir, finding: Finding, evidence: Evidence) -> None:
+    line = finding_line(finding, evidence, log_name=log_name)
+    run_dir.append_line("findings.jsonl", line)
+
+
 def _conclude(loop: Loop, run_dir: RunDir, clock: Clock, host: str) -> None:
     """The report first, the journal's last fact after it: who sees that sees all."""
     diagnosis, ended = loop.judge(clock.at_s(), host)
     evidence = Evidence(loop.facts)
-    for finding in diagnosis.findings:
-        line = finding_line(finding, evidence, log_name=log_name)
-        run_dir.append_line("findings.jsonl", line)
     run_dir.write_json("report.json", report(diagnosis, evidence, log_name=log_name))
     loop.take([ended])

@@ -7,13 +7,15 @@ from typing import Protocol
 from holdfast.diagnose import diagnose
 from holdfast.logdir.journal import Journal
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import AttemptEnded, Fact, TimePassed
-from holdfast.model.findings import Diagnosis
+from holdfast.model.facts import AttemptEnded, Fact, TaskExited, TaskNotStarted, TimePassed
+from holdfast.model.findings import Confidence, Diagnosis, Finding
 from holdfast.model.orders import EndAttempt, Order
 from holdfast.recover import conclude
 from holdfast.recover.life import Life, advance
 
 TICK_S = 0.25
+# After a death its last lines are still being read: wait for them before accusing anybody.
+JUDGE_AFTER_S = 1.0
 Batch = list[Fact]
 
 
@@ -32,12 +34,21 @@ class Source(Protocol):
 
 class Loop:
     def __init__(
-        self, life: Life, journal: Journal, sources: Iterable[Source], now: Callable[[], float]
+        self,
+        life: Life,
+        journal: Journal,
+        sources: Iterable[Source],
+        *,
+        now: Callable[[], float],
+        tell: Callable[[Finding, Evidence], None],
     ) -> None:
         self._life = life
         self._journal = journal
         self._sources = tuple(sources)
         self._now = now
+        self._tell = tell
+        self._told: set[tuple[str, str]] = set()
+        self._judge_at_s: float | None = None
         self.facts: list[Fact] = []
         self.ending: EndAttempt | None = None
 
@@ -53,6 +64,9 @@ class Loop:
                 for batch in source.look():
                     self.take(batch)
             self._tick(TimePassed(at_s=self._now(), host=host))
+            if self._judge_at_s is not None and self._now() >= self._judge_at_s:
+                self._judge_at_s = None
+                self._tell_new(surely=True)
 
     def take(self, batch: Batch) -> None:
         """Append first: what is acted on is in the journal."""
@@ -61,18 +75,30 @@ class Loop:
         self._journal.append(*batch)
         self.facts += batch
         for fact in batch:
+            if _is_failure(fact):
+                self._judge_at_s = fact.at_s + JUDGE_AFTER_S
             self._life, orders = advance(self._life, fact)
             self._obey(orders)
 
     def judge(self, at_s: float, host: str) -> tuple[Diagnosis, AttemptEnded]:
         """The verdict on the whole attempt."""
-        evidence = Evidence(self.facts)
-        diagnosis = diagnose(evidence)
+        evidence, diagnosis = self._tell_new(surely=False)
         conclusion = conclude(evidence, diagnosis)
         ended = AttemptEnded(
             at_s=at_s, host=host, exit_code=conclusion.exit_code, why=conclusion.why
         )
         return diagnosis, ended
+
+    def _tell_new(self, *, surely: bool) -> tuple[Evidence, Diagnosis]:
+        """Tell each finding once: during the run only what is sure and no mere echo."""
+        evidence = Evidence(self.facts)
+        diagnosis = diagnose(evidence)
+        for finding in diagnosis.findings:
+            key = (finding.name, str(finding.proof.culprit))
+            if key not in self._told and (not surely or _is_sure(finding)):
+                self._told.add(key)
+                self._tell(finding, evidence)
+        return evidence, diagnosis
 
     def _wait(self) -> list[Callable[[], Iterator[Batch]]]:
         with selectors.DefaultSelector() as selector:
@@ -97,3 +123,13 @@ class Loop:
             for source in self._sources:
                 for batch in source.obey(order):
                     self.take(batch)
+
+
+def _is_failure(fact: Fact) -> bool:
+    ended_badly = isinstance(fact, TaskExited) and fact.exit_code != 0
+    return ended_badly or isinstance(fact, TaskNotStarted)
+
+
+def _is_sure(finding: Finding) -> bool:
+    sure = finding.proof.confidence in {Confidence.CERTAIN, Confidence.HIGH}
+    return sure and not finding.cause.echo

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.model.evidence import Evidence, death_signal
+from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded, OutputEnded, ProbeBlind, TaskStarted, UnknownFact
 from holdfast.model.findings import Finding
+from holdfast.model.signals import signal_name
 
 
 def what_stays_unknown(evidence: Evidence, findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -22,8 +23,8 @@ def _unexplained(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[st
     explained |= {echo.task for finding in findings for echo in finding.echoes}
     for failure in evidence.failures():
         if failure.task not in explained:
-            signal = death_signal(failure)
-            how = f"on signal {signal}" if signal else f"with exit code {failure.exit_code}"
+            number = failure.signal
+            how = f"on {signal_name(number)}" if number else f"with exit code {failure.exit_code}"
             yield f"why {failure.task} ended {how}: nothing it left behind proves a cause"
 
 

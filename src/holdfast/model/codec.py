@@ -15,6 +15,7 @@ _KINDS: dict[str, type[Fact]] = {
     for kind in vars(facts).values()
     if isinstance(kind, type) and issubclass(kind, Fact) and kind not in {Fact, UnknownFact}
 }
+_NOT_WRITTEN = frozenset({"extra", "kind"})  # the first is spread out, the second is the name
 
 
 def encode(fact: Fact) -> bytes:
@@ -23,7 +24,7 @@ def encode(fact: Fact) -> bytes:
     record: dict[str, Any] = {"fact": kind, "v": SCHEMA_VERSION}
     for field in fields(fact):
         value = getattr(fact, field.name)
-        if field.name in {"extra", "kind"} or value == field.default:
+        if field.name in _NOT_WRITTEN or value == field.default:
             continue
         record[field.name] = str(value) if isinstance(value, TaskId) else value
     return msgspec.json.encode({**record, **fact.extra})
@@ -34,16 +35,14 @@ def decode(line: bytes | str) -> Fact:
     try:
         record = msgspec.json.decode(line, type=dict[str, Any])
         return _to_fact(record)
-    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError) as error:
+    except (msgspec.MsgspecError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"not a fact: {error}", do="the line was cut, or is not ours") from error
 
 
 def _to_fact(record: dict[str, Any]) -> Fact:
-    name = record.pop("fact")
+    name = msgspec.convert(record.pop("fact"), str)
     version = record.pop("v", SCHEMA_VERSION)
     kind = _KINDS.get(name, UnknownFact)
-    if kind is UnknownFact:
-        record["kind"] = str(name)
     known = _HINTS[kind]
     extra = {key: value for key, value in record.items() if key not in known}
     if version != SCHEMA_VERSION:
@@ -53,6 +52,8 @@ def _to_fact(record: dict[str, Any]) -> Fact:
         for key, value in record.items()
         if key in known
     }
+    if kind is UnknownFact:
+        values["kind"] = name
     return kind(**values, extra=extra)
 
 
@@ -64,9 +65,12 @@ def _task(value: Any) -> TaskId | None:
 
 
 def _hints_of(kind: type[Fact]) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    del hints["extra"]
-    return {key: _TASK if hint == _TASK else hint for key, hint in hints.items()}
+    """The fields that a line may hold: a newer Holdfast may mean something by our own two."""
+    return {
+        key: _TASK if hint == _TASK else hint
+        for key, hint in get_type_hints(kind).items()
+        if key not in _NOT_WRITTEN
+    }
 
 
 _HINTS = {kind: _hints_of(kind) for kind in (*_KINDS.values(), UnknownFact)}

@@ -1,12 +1,15 @@
 """The facts of one attempt, and the questions a cause may ask of them."""
 
+import signal
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
     AttemptStarted,
     Fact,
+    LastWords,
     LogLine,
     SignalSent,
     StopAsked,
@@ -19,6 +22,7 @@ from holdfast.model.pattern import Pattern
 FactKind = TypeVar("FactKind", bound=Fact)
 SHELL_SIGNAL_BASE = 128
 SIGNAL_MAX = 64
+ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})  # what we end tasks with
 
 
 class Evidence:
@@ -61,9 +65,13 @@ class Evidence:
         return next((fact.began_unix_s for fact in self.of(AttemptStarted)), 0.0)
 
     def ended_by_us(self, exited: TaskExited) -> bool:
-        """Whether the task was told to go, by us or by whoever asked us to stop."""
-        told = (*self.of(SignalSent, exited.task), *self.of(StopAsked))
-        return any(fact.at_s <= exited.at_s for fact in told)
+        """Whether the task was told to go, by us or by whoever asked us to stop.
+
+        A signal that we only passed on ends a task when it dies of that very signal.
+        """
+        ending = ENDING | {exited.signal}
+        sent = (fact for fact in self.of(SignalSent, exited.task) if fact.signal in ending)
+        return any(fact.at_s <= exited.at_s for fact in (*sent, *self.of(StopAsked)))
 
     def failure_of(self, task: TaskId | None) -> TaskExited | None:
         """How a task ended, if it ended badly and by itself."""
@@ -74,6 +82,17 @@ class Evidence:
 
     def failures(self) -> Iterator[TaskExited]:
         return (found for task in self.tasks if (found := self.failure_of(task)))
+
+    def ended_over(self, failure: TaskExited, *patterns: Pattern) -> bool:
+        """Whether a task's end speaks of this: what it coped with before did not end it."""
+        seen = self.last_traceback(failure.task)
+        said = [seen.message] if seen else self._last_lines(failure.task)
+        return any(pattern.search(text) for text in said for pattern in patterns)
+
+    def _last_lines(self, task: TaskId | None) -> list[str]:
+        """Its last words; all its telling lines where nobody kept any."""
+        words = [line for fact in self.of(LastWords, task) for line in fact.lines]
+        return words or [line.text for line in self.of(LogLine, task)]
 
     def last_traceback(self, task: TaskId | None) -> TracebackSeen | None:
         """The traceback that ended a task, if one did."""
@@ -99,7 +118,9 @@ def _once(facts: Iterable[Fact]) -> Iterator[Fact]:
         if isinstance(fact, LogLine | TracebackSeen) and (fact.offset or fact.line):
             key = (type(fact), fact.task, fact.stream, fact.offset or -fact.line)
             earlier = kept.get(key)
-            if isinstance(earlier, LogLine | TracebackSeen) and earlier.line >= fact.line:
-                continue
+            if isinstance(earlier, LogLine | TracebackSeen):
+                if earlier.line >= fact.line:
+                    continue
+                fact = replace(fact, at_s=earlier.at_s)  # noqa: PLW2901 - first read then
         kept[key] = fact
     return iter(kept.values())

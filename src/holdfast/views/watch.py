@@ -1,5 +1,6 @@
 """Shows a run while it lives: follows its logs and its journal, and never holds anybody up."""
 
+import json
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ BEHIND_BYTES_MAX = 1 << 20  # a terminal: nobody reads that fast
 PIPE_BEHIND_BYTES_MAX = 64 << 20  # a pipe: somebody may want it all
 SKIP_CHUNK_BYTES = 1 << 20
 ROOM_LINES = 512
+FINDINGS_BYTES_MAX = 1 << 20
 SAY_SKIPPED_EVERY_S = 2.0
 
 
@@ -58,11 +60,14 @@ class Watch:
         self._marks = {task: TaskMark(task=str(task), mark="·") for task in tasks}
         self._told: set[TaskId | None] = set()
         self._followed: dict[tuple[TaskId, str], Followed] = {}
+        self._findings_read = 0
         self.ended: AttemptEnded | None = None
 
     def step(self, at_s: float, *, width: int) -> bool:
         """Show what is new; whether there was anything."""
         busy = self._follow_journal()
+        if busy and self.ended is None:
+            self._follow_findings()
         self._open_logs()
         for followed in self._followed.values():
             busy = self._follow(followed, at_s) or busy
@@ -94,6 +99,24 @@ class Watch:
             elif fact.task in self._marks:
                 self._marks[fact.task] = self._mark(fact, self._marks[fact.task])
         return bool(fresh)
+
+    def _follow_findings(self) -> None:
+        """A finding is worth a word when it is made; the whole report comes at the end."""
+        try:
+            fd = os.open("findings.jsonl", os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._run_dir.fd)
+        except FileNotFoundError:
+            return
+        try:
+            fresh = os.pread(fd, FINDINGS_BYTES_MAX, self._findings_read)
+        finally:
+            os.close(fd)
+        whole = fresh[: fresh.rfind(b"\n") + 1]
+        self._findings_read += len(whole)
+        for line in whole.splitlines():
+            finding = json.loads(line)
+            fixes = [f"   = fix      {fix}" for fix in finding["do"]]
+            headline = f"{finding['severity']}[{finding['cause']}]: {finding['says']}"
+            self._screen.say([headline, *fixes])
 
     def _mark(self, fact: Fact, old: TaskMark) -> TaskMark:
         if isinstance(fact, TaskStarted):

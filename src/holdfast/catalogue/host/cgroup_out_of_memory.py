@@ -37,11 +37,23 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     recorded = [kill for kill in evidence.of(KernelKilledForMemory) if kill.cgroup]
     for failure in evidence.failures():
         counter = next(evidence.of(CgroupKilledForMemory, failure.task), None)
-        kill = next((kill for kill in recorded if kill.task == failure.task), None)
+        kill = next((kill for kill in recorded if _explains(evidence, kill, failure)), None)
         if kill is not None:
             yield _proof(failure, kill, counter, Confidence.CERTAIN)
-        elif counter and not recorded and death_signal(failure) == SIGKILL:
+        elif counter and death_signal(failure) == SIGKILL and not _named(counter, recorded):
             yield _proof(failure, None, counter, Confidence.HIGH)
+
+
+def _explains(evidence: Evidence, kill: KernelKilledForMemory, failure: TaskExited) -> bool:
+    """A child's death explains an exit code, but not a signal that the task itself got."""
+    if kill.task != failure.task:
+        return False
+    return failure.signal is None or kill.pid == evidence.pid_of(failure.task)
+
+
+def _named(counter: CgroupKilledForMemory, recorded: list[KernelKilledForMemory]) -> bool:
+    """Whether the kernel's log tells who it was that the counter counts."""
+    return any(f"{counter.cgroup}/".startswith(f"{kill.cgroup}/") for kill in recorded)
 
 
 def _proof(

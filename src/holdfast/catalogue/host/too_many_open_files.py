@@ -34,7 +34,7 @@ IN_SYSTEM = Pattern(r"Too many open files in system")
 def detect(evidence: Evidence) -> Iterator[Proof]:
     for failure in evidence.failures():
         said = list(evidence.lines(REACHED, failure.task))
-        if not said:
+        if not said or not evidence.ended_over(failure, REACHED):
             continue
         limit = next(evidence.of(LimitSeen, failure.task), None)
         facts: tuple[Fact, ...] = (said[0], *((limit,) if limit else ()), failure)

@@ -25,7 +25,7 @@ finding says `likely` instead of `certain`.
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import Fact, LogLine, PortHeld
+from holdfast.model.facts import Fact, LogLine, PortHeld, TaskExited, TaskStarted
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
@@ -35,7 +35,7 @@ NO_SERVER = Pattern(
     r"Could not start gRPC server|No address added out of total \d+ resolved"
     r"|Failed to add (?:any wildcard listeners|port to server)"
 )
-PORT = Pattern(r"(?:\d|\]|[a-z]):(\d{2,5})\b")
+PORT = Pattern(r"(?:\d+\.\d+\.\d+\.\d+|\]):(\d{1,5})\b")
 TRY_AGAIN_CODE = 75
 
 
@@ -45,20 +45,22 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             *evidence.lines(IN_USE, failure.task),
             *evidence.lines(NO_SERVER, failure.task),
         ]
-        if not said or failure.task is None:
+        if not said or not evidence.ended_over(failure, IN_USE, NO_SERVER):
             continue
+        port = _port(said)
         held = next(evidence.of(PortHeld, failure.task), None)
-        plain = any(IN_USE.search(line.text) for line in said)
-        certain = held is not None or plain
-        facts: tuple[Fact, ...] = (said[0], *((held,) if held else ()), failure)
-        port = held.port if held else _port(said)
-        where = f"port {port}" if port else "its port"
+        if held and port not in {0, held.port}:
+            held = None
+        port = held.port if held else port
+        owner = _owner(evidence, failure, port)
+        certain = held or owner or any(IN_USE.search(line.text) for line in said)
+        others: tuple[Fact | None, ...] = (held, owner)
         yield Proof(
-            facts=facts,
+            facts=(said[0], *(fact for fact in others if fact), failure),
             culprit=failure.task,
             confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
-            says=f"{failure.task} could not listen on {where}{_holder(held)}",
-            do=_do(held, port),
+            says=f"{failure.task} could not listen on {_place(port)}{_holder(held, owner)}",
+            do=_do(held, owner, port),
             exit_code=TRY_AGAIN_CODE,
         )
 
@@ -67,7 +69,27 @@ def _port(said: list[LogLine]) -> int:
     return next((int(found.group(1)) for line in said if (found := PORT.search(line.text))), 0)
 
 
-def _holder(held: PortHeld | None) -> str:
+def _owner(evidence: Evidence, failure: TaskExited, port: int) -> TaskStarted | None:
+    """Another task of this job on this host that was given the same port."""
+    return next(
+        (
+            start
+            for start in evidence.of(TaskStarted)
+            if start.address.endswith(f":{port}")
+            and start.task != failure.task
+            and start.host == failure.host
+        ),
+        None,
+    )
+
+
+def _place(port: int) -> str:
+    return f"port {port}" if port else "its port"
+
+
+def _holder(held: PortHeld | None, owner: TaskStarted | None) -> str:
+    if owner is not None:
+        return f", which is the port of {owner.task}: their TF_CONFIGs differ"
     if held is None:
         return ""
     if held.holder is not None:
@@ -77,7 +99,12 @@ def _holder(held: PortHeld | None) -> str:
     return f": {held.command or 'a process'} holds it (pid {held.pid}, user {held.user})"
 
 
-def _do(held: PortHeld | None, port: int) -> tuple[str, ...]:
+def _do(held: PortHeld | None, owner: TaskStarted | None, port: int) -> tuple[str, ...]:
+    if owner is not None:
+        return (
+            f"make the list of addresses in TF_CONFIG the same in all tasks, {owner.task} too",
+            "or do not change it: `holdfast run` gives every task a correct TF_CONFIG",
+        )
     look = f"ss -ltnp 'sport = :{port}'" if port else "ss -ltnp"
     if held is None or held.pid is None:
         return (f"see who listens there: {look}", "end it, or use another port")

@@ -37,7 +37,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         said = next(evidence.lines(FULL, failure.task), None)
         rooms = list(evidence.of(DiskMeasured, failure.task))
         full = next((room for room in rooms if room.free_bytes < FULL_BYTES), None)
-        if said is not None:
+        if said is not None and evidence.ended_over(failure, FULL):
             place = PLACE.search(said.text)
             where = place.group(1) if place else (full.path if full else "")
             yield _proof(failure, (said, *((full,) if full else ())), where, Confidence.CERTAIN)
