@@ -35,7 +35,7 @@ def parse_job_file(text: str, name: str) -> JobFile:
     try:
         record = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadJob(f"{name} is not TOML: {error}", do="see docs/job-file.md") from error
+        raise BadJob(f"{name} is not TOML: {error}", do="see docs/running.md") from error
     known = tuple(JobFile.__dataclass_fields__)
     for key in record:
         if key not in known:
@@ -50,7 +50,7 @@ def parse_job_file(text: str, name: str) -> JobFile:
     try:
         return msgspec.convert(_as_text(record), JobFile)
     except msgspec.ValidationError as error:
-        raise BadJob(f"{name}: {error}", do="see docs/job-file.md") from error
+        raise BadJob(f"{name}: {error}", do="see docs/running.md") from error
 
 
 def _as_text(record: dict[str, Any]) -> dict[str, Any]:

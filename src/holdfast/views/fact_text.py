@@ -58,7 +58,7 @@ def _exited(fact: facts.TaskExited) -> str:
 
 
 def _traceback(fact: facts.TracebackSeen) -> str:
-    where = f" (raised at {fact.frames[-1]})" if fact.frames else ""
+    where = f" (raised at {fact.frames[-1].partition(': ')[0]})" if fact.frames else ""
     first_line = next(iter(fact.message.splitlines()), "")
     return f"{fact.exception}: {first_line}{where}" if first_line else f"{fact.exception}{where}"
 
