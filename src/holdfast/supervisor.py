@@ -1,4 +1,7 @@
-"""The supervisor's own process: agent and coordinator of a job on one machine. Not for people."""
+"""The process that holds a job: agent and coordinator on one machine, started by the front.
+
+It is no command, and imports no more than it needs: it lives as long as the training.
+"""
 
 import os
 import signal
@@ -7,8 +10,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-
-import click
+from typing import Literal
 
 from holdfast import __version__
 from holdfast.agent.clock import Clock
@@ -23,12 +25,11 @@ from holdfast.model.plan import Plan
 from holdfast.model.submission import decode_plan
 from holdfast.recover.life import Life
 from holdfast.views.report import finding_line, report
-from holdfast.wire.door import Door
+from holdfast.wire.door import Door, Request
 
 
-@click.command(hidden=True)
-def command() -> None:
-    """Supervise the job whose plan comes on standard input. `holdfast run` starts this."""
+def main() -> None:
+    """Supervise the job whose plan comes on standard input."""
     # The terminal's signals are the front's to translate; a hang-up is not the job's end.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
@@ -51,14 +52,23 @@ def supervise(plan: Plan, run_dir: RunDir) -> None:
         journal.append(started)
         agent = Agent(plan, run_dir, clock, host)
         door = Door(run_dir.fd, lambda: {"at_s": clock.at_s(), "host": host})
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, partial(_knock, door))
         life = Life(tasks=tuple(planned.task for planned in plan.tasks), grace_s=plan.grace_s)
         loop = Loop(life, journal, (agent, door), now=clock.at_s, tell=partial(_write, run_dir))
         loop.facts.append(started)
         loop.run(agent.start(), host)
         for batch in agent.close(plan.grace_s):
             loop.take(batch)
-        _conclude(loop, run_dir, clock, host)
         door.close()
+        _conclude(loop, run_dir, clock, host)
+
+
+def _knock(door: Door, number: int, _: object) -> None:
+    """Whoever signals us means the job: died of it, we would leave the tasks to themselves."""
+    by = f"{signal.Signals(number).name} to the supervisor"
+    ask: Literal["stop", "signal"] = "stop" if number == signal.SIGTERM else "signal"
+    door.knock(Request(ask=ask, signal=number, by=by))
 
 
 def _write(run_dir: RunDir, finding: Finding, evidence: Evidence) -> None:
@@ -72,3 +82,7 @@ def _conclude(loop: Loop, run_dir: RunDir, clock: Clock, host: str) -> None:
     evidence = Evidence(loop.facts)
     run_dir.write_json("report.json", report(diagnosis, evidence, log_name=log_name))
     loop.take([ended])
+
+
+if __name__ == "__main__":
+    main()

@@ -53,7 +53,7 @@ def limits(where: Where, pid: int) -> Iterator[Fact]:
 def rooms(where: Where, run_dir: Path) -> Iterator[Fact]:
     """Space where the output goes and where the job works; one fact a file system."""
     seen: set[int] = set()
-    places = {"logs": str(run_dir), "work": str(Path.cwd()), "temporary files": _temporary()}
+    places = {"logs": str(run_dir), "work": _work(), "temporary files": _temporary()}
     for purpose, path in places.items():
         room = room_at(path)
         if room is None or (device := Path(path).stat().st_dev) in seen:
@@ -89,6 +89,14 @@ def core_pattern(*, dumped: bool) -> str:
     try:
         return Path("/proc/sys/kernel/core_pattern").read_text().strip() if dumped else ""
     except OSError:
+        return ""
+
+
+def _work() -> str:
+    """Where the job works; nowhere when that directory is gone."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
         return ""
 
 

@@ -30,7 +30,7 @@ from holdfast.model.orders import Order, SendSignal, WatchIdle
 from holdfast.model.plan import Plan, PlannedTask
 from holdfast.probes.kernel import KernelLog
 from holdfast.probes.memory import MemoryCgroup, memory_cgroup
-from holdfast.probes.process import descendants
+from holdfast.probes.process import Children, children_by_parent, descendants
 
 Batch = list[Fact]
 CGROUP_EVERY_S = 2.0
@@ -161,8 +161,9 @@ class Agent:
         at_s = self._clock.at_s()
         if at_s - self._looked_s >= CGROUP_EVERY_S:
             self._looked_s = at_s
+            children = children_by_parent()
             for running in self._tasks.values():
-                self._note_cgroup(running)
+                self._note_cgroup(running, children)
             yield self._oom_kills()
         for task, running in self._tasks.items():
             idle_s = running.idle.look(at_s) if running.idle else None
@@ -170,13 +171,14 @@ class Agent:
                 yield [TaskIdle(idle_s=round(idle_s, 3), **self._where(task))]
         reap_orphans(frozenset(running.spawned.pid for running in self._tasks.values()))
 
-    def _note_cgroup(self, running: RunningTask) -> None:
+    def _note_cgroup(self, running: RunningTask, children: Children) -> None:
         """Which memory cgroup a task is in now: a wrapper may move it after the start."""
         pid = running.spawned.pid
         found = memory_cgroup(pid)
         if found and (running.cgroup is None or running.cgroup.path != found.path):
             running.cgroup = found
-        running.family = frozenset({pid, *(process.pid for process in descendants(pid))})
+        below = descendants(pid, children)
+        running.family = frozenset({pid, *(process.pid for process in below)})
 
     def _oom_kills(self) -> Batch:
         return [

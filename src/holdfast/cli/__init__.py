@@ -2,24 +2,25 @@
 
 import difflib
 import importlib
+import io
 import os
 import shutil
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
 from holdfast import __version__, open_folder
 from holdfast.model.errors import HoldfastError
 
-_HIDDEN = frozenset({"supervise"})
+INTERRUPTED_CODE = 130
 
 
 class Commands(click.Group):
     """The files of this folder. A command that is not called is not imported."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(open_folder.names("holdfast.cli").keys() - _HIDDEN)
+        return sorted(open_folder.names("holdfast.cli"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = open_folder.names("holdfast.cli").get(cmd_name)
@@ -29,11 +30,17 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
-        if args and args[0] not in {*known, *_HIDDEN} and not args[0].startswith("-"):
+        if args and args[0] not in known and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], known, n=1)
             hint = f"Did you mean `holdfast {near[0]}`?" if near else "See `holdfast --help`."
             ctx.fail(f"there is no command `{args[0]}`. {hint}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # click would say 1, which means that the training failed
+            sys.exit(INTERRUPTED_CODE)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -65,6 +72,7 @@ def width_of(stream: TextIO) -> int:
 
 def main() -> None:
     """Errors of ours are sentences with a way out, never tracebacks."""
+    _open_standard_streams()
     try:
         holdfast.main(standalone_mode=True)
     except HoldfastError as error:
@@ -76,3 +84,16 @@ def main() -> None:
         # Whoever read our output has gone; a traceback would go nowhere either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
+
+
+def _open_standard_streams() -> None:
+    """All three, always: started with one closed, our next file would take its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # The lowest number that is free: this one.
+            opened = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(opened, "w" if number else "r"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that knows only ASCII must not cost anybody the report.
+            stream.reconfigure(errors="backslashreplace")

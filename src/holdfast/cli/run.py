@@ -2,13 +2,14 @@
 
 import contextlib
 import os
-import secrets
+import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from holdfast.launch.local import backend
 from holdfast.logdir.run_dir import RunDir, create_run_dir
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import BadJob, MissingInput, Unreachable, UsageError
+from holdfast.model.facts import AttemptEnded
 from holdfast.model.job import Job
 from holdfast.model.job_file import JobFile, make_job, parse_job_file
 from holdfast.model.plan import Plan
@@ -31,7 +33,8 @@ from holdfast.views.watch import Watch
 from holdfast.wire.door import Request, ask
 
 START_S = 30.0  # how long the supervisor may take until it answers
-DRAIN_S = 10.0  # how long the last lines may take to be shown
+DRAIN_S = 10.0  # how long the last lines may wait for somebody to take them
+LAST_S = 5.0  # how long the supervisor may take to go, once it has said that all is over
 PAUSE_S, PAUSE_S_MAX = 0.04, 0.2
 NICENESS = 5  # showing must not take a core from training
 JOB_FILE_BYTES_MAX = 1 << 20
@@ -110,8 +113,10 @@ def command(**asked: Any) -> None:
         return
     run_dir = create_run_dir(folder)
     run_dir.write_json("run.json", _about(job, plan))
+    signals = _gathered_signals()
     supervisor = backend.submit(encode_plan(plan), addresses, _supervisor_log(run_dir))
-    front = Front(run_dir, supervisor, job.tasks, shown=() if asked["quiet"] else shown)
+    shown = () if asked["quiet"] else shown
+    front = Front(run_dir, supervisor, job.tasks, shown=shown, signals=signals)
     sys.exit(front.run())
 
 
@@ -119,7 +124,13 @@ def _job(asked: dict[str, Any]) -> Job:
     """What the command line asks for, over what the job file says."""
     words: tuple[str, ...] = asked["command"]
     said = JobFile()
-    if len(words) == 1 and words[0].endswith(".toml"):
+    if words and words[0].endswith(".toml"):
+        if len(words) > 1:
+            late = shlex.join(words[1:])
+            raise UsageError(
+                f"`{late}` comes after the job file {words[0]}",
+                do=f"put options before it: holdfast run {late} {words[0]}",
+            )
         said, words = parse_job_file(_read(Path(words[0])), words[0]), ()
     env: dict[str, str] = {}
     for pair in asked["env"]:
@@ -129,12 +140,22 @@ def _job(asked: dict[str, Any]) -> Job:
         env[name] = value
     settings = ("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes")
     told = {name: asked[name] for name in settings}
+    _refuse_unless_text(words, *env.items(), (asked["run_dir"] or "",))
     try:
         return make_job(JobFile(command=words or None, env=env, **told), said)
     except BadJob as error:
         if said == JobFile():  # nothing but the command line to blame
             raise UsageError(error.message, do=error.do) from error
         raise
+
+
+def _refuse_unless_text(*groups: Sequence[str]) -> None:
+    for word in (word for group in groups for word in group):
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            shown = word.encode("utf-8", "backslashreplace").decode()
+            raise UsageError(f"`{shown}` is not UTF-8", do="write it in UTF-8") from error
 
 
 def _read(path: Path) -> str:
@@ -167,7 +188,7 @@ def _chosen(job: Job, wanted: str | None) -> tuple[TaskId, ...]:
 
 
 def _fresh_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
 
 
 def _about(job: Job, plan: Plan) -> dict[str, Any]:
@@ -178,7 +199,7 @@ def _about(job: Job, plan: Plan) -> dict[str, Any]:
         "holdfast": __version__,
         "python": sys.version.split()[0],
         "job": {
-            "command": [redact(part) for part in job.command],
+            "command": list(_without_secrets(job.command)),
             "workers": job.workers,
             "ps": job.ps,
             "chief": job.chief,
@@ -190,6 +211,23 @@ def _about(job: Job, plan: Plan) -> dict[str, Any]:
         "cluster": {str(task): where for task, where in plan.cluster.addresses.items()},
         "plan": redact(plan.text()),
     }
+
+
+def _without_secrets(words: Sequence[str]) -> Iterator[str]:
+    """As `redact`, also where a secret follows its name as a word of its own."""
+    for name, word in pairwise(("", *words)):
+        quoted = shlex.quote(word)
+        pair = redact(f"{name} {quoted}")
+        is_secret = pair.startswith(f"{name} ") and not pair.endswith(f" {quoted}")
+        yield pair.removeprefix(f"{name} ").strip("'") if is_secret else redact(word)
+
+
+def _gathered_signals() -> list[int]:
+    """The signals that came, oldest first. From here on none is lost, nor ends us."""
+    came: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda got, _: came.append(got))
+    return came
 
 
 def _supervisor_log(run_dir: RunDir) -> int:
@@ -207,10 +245,11 @@ class Front:
         tasks: tuple[TaskId, ...],
         *,
         shown: tuple[TaskId, ...],
+        signals: list[int],
     ) -> None:
         self._run_dir = run_dir
         self._supervisor = supervisor
-        self._asked: list[int] = []  # signals that came, not yet passed on
+        self._asked = signals  # those that are not yet passed on
         self._interrupts = 0
         self._ready_by_s = time.monotonic() + START_S
         self._screen = Screen(
@@ -224,45 +263,59 @@ class Front:
 
     def run(self) -> int:
         """Until the job has ended, or the terminal is gone."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
-            signal.signal(number, lambda got, _: self._asked.append(got))
-        signal.signal(signal.SIGHUP, self._hang_up)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup` means: stay
+            signal.signal(signal.SIGHUP, self._hang_up)
         os.nice(NICENESS)
         began_s = time.monotonic()
         pause_s = PAUSE_S
         while self._watch.ended is None:
+            # Asked first: the last words of one that has gone by now are read after this.
+            gone = self._supervisor.poll() is not None
             busy = self._watch.step(time.monotonic() - began_s, width=width_of(sys.stdout))
             self._pass_on()
-            if self._supervisor.poll() is not None and not busy and self._watch.ended is None:
+            if gone and not busy and self._watch.ended is None:
                 self._lost_supervisor()
             pause_s = PAUSE_S if busy else min(pause_s * 1.5, PAUSE_S_MAX)
             time.sleep(pause_s)
+        left = self._drain(began_s)
+        return self._finish(self._watch.ended, left)
+
+    def _drain(self, began_s: float) -> int:
+        """The last lines, as long as somebody takes them; how many nobody took."""
+        least = sys.maxsize
         deadline_s = time.monotonic() + DRAIN_S
-        while self._watch.drain(time.monotonic() - began_s, width=width_of(sys.stdout)):
-            if time.monotonic() > deadline_s:
-                break
-        return self._finish(self._watch.ended.exit_code)
+        while left := self._watch.drain(time.monotonic() - began_s, width=width_of(sys.stdout)):
+            if left < least:
+                least, deadline_s = left, time.monotonic() + DRAIN_S
+            elif time.monotonic() > deadline_s or self._asked:
+                return self._watch.lines_left()
+            else:
+                time.sleep(PAUSE_S)
+        return 0
 
     def _pass_on(self) -> None:
         """Every signal goes to the supervisor, who decides; a second Ctrl-C means now."""
         while self._asked:
-            number = self._asked.pop(0)
-            what = "signal" if number in {signal.SIGUSR1, signal.SIGUSR2} else "stop"
-            by = signal.Signals(number).name
-            if number == signal.SIGINT:
-                self._interrupts += 1
-                by = "Ctrl-C"
-                what = "kill" if self._interrupts > 1 else "stop"
-                again = "ending at once" if self._interrupts > 1 else "again to end at once"
-                self._screen.say([f"Ctrl-C: the tasks are asked to end ({again})"])
+            number = self._asked[0]
+            by = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
             try:
-                ask(self._run_dir.fd, Request(ask=what, signal=number, by=by))
+                ask(self._run_dir.fd, self._request(number, by))
             except Unreachable as error:
                 if self._supervisor.poll() is None and time.monotonic() < self._ready_by_s:
-                    self._asked.insert(0, number)  # it is still starting
-                    self._interrupts -= number == signal.SIGINT
-                    return
-                self._screen.say([f"{by} could not be passed on: {error.message}"])
+                    return  # it is still starting
+                self._watch.say(f"{by} could not be passed on: {error.message}")
+            else:
+                if number == signal.SIGINT:
+                    self._interrupts += 1
+                    again = "ending at once" if self._interrupts > 1 else "again to end at once"
+                    self._watch.say(f"Ctrl-C: the tasks are asked to end ({again})")
+            del self._asked[0]
+
+    def _request(self, number: int, by: str) -> Request:
+        if number in {signal.SIGUSR1, signal.SIGUSR2}:
+            return Request(ask="signal", signal=number, by=by)
+        now = number == signal.SIGINT and self._interrupts > 0
+        return Request(ask="kill" if now else "stop", signal=number, by=by)
 
     def _lost_supervisor(self) -> None:
         self._screen.close(DRAIN_S)
@@ -277,14 +330,24 @@ class Front:
         """The terminal is gone: the job goes on without it."""
         os._exit(128 + signal.SIGHUP)
 
-    def _finish(self, exit_code: int) -> int:
-        self._screen.close(DRAIN_S)
-        shown = self._run_dir.read_json("report.json")
-        text = report_text(
-            cast("dict[str, Any]", shown),
-            width=width_of(sys.stdout),
-            colour=wants_colour(sys.stdout),
+    def _finish(self, ended: AttemptEnded, left: int) -> int:
+        dropped = self._screen.lines_not_shown
+        left += self._screen.close(DRAIN_S) - dropped
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._supervisor.wait(LAST_S)
+        # A terminal may stay stopped for ever; whoever is tired of it may end us now.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: os._exit(ended.exit_code))
+        shown = cast("dict[str, Any]", self._run_dir.read_json("report.json"))
+        words = [f"… the last {left:,} lines were not shown here; all are in logs/"] if left else []
+        words.append(
+            report_text(shown, width=width_of(sys.stdout), colour=wants_colour(sys.stdout))
         )
-        with contextlib.suppress(OSError):  # whoever watched may have gone: the report is on disk
-            click.echo(f"{text}\nlogs, journal and report: {self._run_dir.path}")
-        return exit_code
+        if ended.exit_code and shown["verdict"] == "healthy":
+            words.append(f"{ended.why}: exit code {ended.exit_code}")
+        words.append(f"logs, journal and report: {self._run_dir.path}")
+        try:
+            click.echo("\n".join(words))
+        except OSError:  # whoever watched has gone: the report is on disk
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python complains at its end
+        return ended.exit_code

@@ -27,7 +27,7 @@ def fold(proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence) -> tupl
         elif _sufferer(victim) not in {None, roots[source].proof.culprit}:
             echoes.setdefault(source, []).append(_echo(victim))
     told = [replace(root, echoes=_one_each(echoes.get(i, ()))) for i, root in enumerate(roots)]
-    return (*told, *_gather(orphans))
+    return (*told, *_gather(orphans, waits))
 
 
 def _most_exact(proven: list[Finding]) -> list[Finding]:
@@ -94,18 +94,29 @@ def _one_each(echoes: Iterable[Echo]) -> tuple[Echo, ...]:
     return tuple(first.values())
 
 
-def _gather(orphans: list[Finding]) -> tuple[Finding, ...]:
-    """Victims without a root: all that speak of one peer are one finding about that peer."""
-    by_peer: dict[tuple[str, TaskId | None], list[Finding]] = {}
-    for orphan in orphans:
-        by_peer.setdefault((orphan.name, orphan.proof.culprit), []).append(orphan)
-    gathered = [
-        replace(
-            heard[0],
-            echoes=_one_each(_echo(orphan) for orphan in heard if _sufferer(orphan) is not None),
+def _gather(orphans: list[Finding], waits: WaitsFor) -> tuple[Finding, ...]:
+    """Victims without a root: one finding for each peer that waits for none of the others.
+
+    Who names nobody, or only another victim, suffers from the first such peer.
+    """
+    blamed = [orphan for orphan in orphans if orphan.proof.culprit is not None]
+    sinks = [
+        orphan
+        for orphan in blamed
+        if not any(
+            waits.is_victim_of(orphan.proof.culprit, other.proof.culprit) for other in blamed
         )
-        for heard in by_peer.values()
     ]
+    heads = list({sink.proof.culprit: sink for sink in reversed(sinks)}.values())[::-1]
+    heads = heads or orphans[:1]
+    heard: dict[int, list[Echo]] = {index: [] for index in range(len(heads))}
+    for orphan in orphans:
+        sufferer = _sufferer(orphan)
+        index = next(
+            (i for i, head in enumerate(heads) if waits.reaches(sufferer, head.proof.culprit)), 0
+        )
+        heard[index].append(_echo(orphan))
+    gathered = [replace(head, echoes=_one_each(heard[i])) for i, head in enumerate(heads)]
     return tuple(
         sorted(gathered, key=lambda finding: (-len(finding.echoes), finding.proof.since_s))
     )

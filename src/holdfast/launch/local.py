@@ -54,7 +54,7 @@ class Local:
         """Start the supervisor in a session of its own; it inherits the claims on the ports."""
         claims = tuple(claim.fileno() for claim in addresses.claims)
         supervisor = subprocess.Popen(
-            [sys.executable, "-m", "holdfast", "supervise"],
+            [sys.executable, "-m", "holdfast.supervisor"],
             stdin=subprocess.PIPE,
             stdout=log_fd,
             stderr=log_fd,

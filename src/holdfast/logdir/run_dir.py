@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -74,7 +73,7 @@ class RunDir:
         """As `write_json`, for content that is no JSON."""
         with write_errors(self.place(name)), self._folder_of(name) as (dir_fd, last):
             private.refuse_unless_plain(last, dir_fd=dir_fd)
-            half = f".{last}.{secrets.token_hex(4)}"
+            half = f".{last}.{os.urandom(4).hex()}"
             fd = private.create_file(half, flags=os.O_WRONLY, dir_fd=dir_fd)
             try:
                 try:

@@ -55,11 +55,8 @@ class Evidence:
     def exit_of(self, task: TaskId | None) -> TaskExited | None:
         return next((fact for fact in self.of(TaskExited) if fact.task == task), None)
 
-    def address_of(self, task: TaskId) -> str:
-        return next((fact.address for fact in self.of(TaskStarted, task)), "")
-
-    def pid_of(self, task: TaskId) -> int | None:
-        return next((fact.pid for fact in self.of(TaskStarted, task)), None)
+    def pids_of(self, task: TaskId | None) -> set[int]:
+        return {fact.pid for fact in self.of(TaskStarted) if fact.task == task}
 
     def began_unix_s(self) -> float:
         return next((fact.began_unix_s for fact in self.of(AttemptStarted)), 0.0)

@@ -15,19 +15,23 @@ def tasks_in(text: str) -> tuple[TaskId, ...]:
     return _all(_NAMED, text)
 
 
-def remote_targets_in(text: str) -> tuple[TaskId, ...]:
-    """The tasks whose calls failed, outermost first."""
-    return _all(_TARGET, text)
-
-
 def named_tasks(fact: Fact) -> tuple[TaskId, ...]:
     """Whom a line or a traceback speaks of: the targets of failed calls where it says so."""
-    text = ""
-    if isinstance(fact, LogLine):
-        text = fact.text
-    elif isinstance(fact, TracebackSeen):
-        text = fact.message
-    return remote_targets_in(text) or tasks_in(text)
+    return call_targets(fact) or tasks_in(_text(fact))
+
+
+def call_targets(fact: Fact) -> tuple[TaskId, ...]:
+    """The tasks whose calls failed, innermost first: every hop adds itself at the end."""
+    return _all(_TARGET, _text(fact))
+
+
+def _text(fact: Fact) -> str:
+    match fact:
+        case LogLine():
+            return fact.text
+        case TracebackSeen():
+            return fact.message
+    return ""
 
 
 def _all(pattern: Pattern, text: str) -> tuple[TaskId, ...]:

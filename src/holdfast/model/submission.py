@@ -42,7 +42,7 @@ def decode_plan(text: bytes) -> Plan:
             grace_s=float(record["grace_s"]),
             keep_bytes=record["keep_bytes"],
         )
-    except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+    except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"not a plan: {error!r}", do="start jobs with `holdfast run`") from error
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from holdfast.logdir.journal import follow_journal
 from holdfast.logdir.run_dir import RunDir, log_name
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import MissingInput
+from holdfast.model.evidence import ENDING
 from holdfast.model.facts import (
     AttemptEnded,
     Fact,
@@ -26,7 +28,6 @@ CHUNK_BYTES = 64 * 1024
 BEHIND_BYTES_MAX = 1 << 20  # a terminal: nobody reads that fast
 PIPE_BEHIND_BYTES_MAX = 64 << 20  # a pipe: somebody may want it all
 SKIP_CHUNK_BYTES = 1 << 20
-ROOM_LINES = 512
 FINDINGS_BYTES_MAX = 1 << 20
 SAY_SKIPPED_EVERY_S = 2.0
 
@@ -38,8 +39,13 @@ class Followed:
     fd: int
     offset: int = 0
     lines: LineAssembler = field(default_factory=LineAssembler)
+    waiting: deque[str] = field(default_factory=deque)  # read, and not yet taken by the screen
     skipped: int = 0
     said_s: float = float("-inf")
+
+    @property
+    def behind(self) -> int:
+        return max(0, os.fstat(self.fd).st_size - self.offset)
 
 
 class Watch:
@@ -60,6 +66,7 @@ class Watch:
         self._marks = {task: TaskMark(task=str(task), mark="·") for task in tasks}
         self._told: set[TaskId | None] = set()
         self._followed: dict[tuple[TaskId, str], Followed] = {}
+        self._own: deque[str] = deque()  # words of ours, not yet taken by the screen
         self._findings_read = 0
         self.ended: AttemptEnded | None = None
 
@@ -69,8 +76,10 @@ class Watch:
         if busy and self.ended is None:
             self._follow_findings()
         self._open_logs()
+        busy = self._show_own() or busy
         for followed in self._followed.values():
             busy = self._follow(followed, at_s) or busy
+        self._screen.resize(width)
         words = " · Ctrl-C to stop"
         if all(mark.mark in {"✓", "✗", "■"} for mark in self._marks.values()):
             words = " · reading the rest of the output"
@@ -78,14 +87,29 @@ class Watch:
         self._screen.set_status(status + words if width > len(words) * 3 else status)
         return busy
 
-    def drain(self, at_s: float, *, width: int) -> bool:
-        """After the end: whether something is left to show."""
-        if self.step(at_s, width=width):
-            return True
+    def say(self, line: str) -> None:
+        """A line of our own, as soon as the screen takes it: nobody waits for that."""
+        self._own.append(line)
+        self._show_own()
+
+    def drain(self, at_s: float, *, width: int) -> int:
+        """After the end: how much is left to show, in lines and bytes that nobody took yet."""
+        self.step(at_s, width=width)
         for followed in self._followed.values():
-            self._say_skipped(followed, float("inf"))
-            self._screen.show(str(followed.task), followed.lines.end(at_s=at_s))
-        return False
+            if not followed.behind:
+                followed.waiting.extend(followed.lines.end(at_s=at_s))
+                self._say_skipped(followed, float("inf"))
+                self._show(followed)
+        return len(self._own) + sum(
+            len(followed.waiting) + followed.behind for followed in self._followed.values()
+        )
+
+    def lines_left(self) -> int:
+        """The lines that `drain` would still have to show; they are passed over now."""
+        for followed in self._followed.values():
+            if followed.behind:
+                self._skip(followed, followed.offset + followed.behind, float("inf"))
+        return sum(len(followed.waiting) + followed.skipped for followed in self._followed.values())
 
     def _follow_journal(self) -> bool:
         fresh = self._journal.fresh()
@@ -93,7 +117,7 @@ class Watch:
             if isinstance(fact, AttemptEnded):
                 self.ended = fact
             elif isinstance(fact, SignalSent):
-                self._told.add(fact.task)
+                self._told.update({fact.task} if fact.signal in ENDING else ())
             elif isinstance(fact, StopAsked):
                 self._told.update(self._marks)
             elif fact.task in self._marks:
@@ -116,7 +140,7 @@ class Watch:
             finding = json.loads(line)
             fixes = [f"   = fix      {fix}" for fix in finding["do"]]
             headline = f"{finding['severity']}[{finding['cause']}]: {finding['says']}"
-            self._screen.say([headline, *fixes])
+            self._own.extend([headline, *fixes])
 
     def _mark(self, fact: Fact, old: TaskMark) -> TaskMark:
         if isinstance(fact, TaskStarted):
@@ -146,35 +170,62 @@ class Watch:
                 self._followed[(task, stream)] = Followed(task, stream, fd)
 
     def _follow(self, followed: Followed, at_s: float) -> bool:
-        behind = os.fstat(followed.fd).st_size - followed.offset
-        if behind > self._behind_max:
-            self._skip(followed, behind - CHUNK_BYTES)
+        """Show more of a log. What the screen does not take now stays where it is: on disk."""
+        shown = self._show(followed)
+        if followed.waiting:
+            return shown
+        if followed.behind > self._behind_max:
+            self._skip(followed, followed.offset + followed.behind - CHUNK_BYTES, at_s)
         self._say_skipped(followed, at_s)
-        if not self._screen.has_room(ROOM_LINES):
-            return False
-        chunk = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
-        followed.offset += len(chunk)
+        chunk = self._read(followed, at_s)
         lines = followed.lines
-        self._screen.show(
-            str(followed.task),
+        followed.waiting.extend(
             lines.feed(chunk, at_s=at_s) if chunk else lines.tick(at_s=at_s),
         )
-        return bool(chunk)
+        return self._show(followed) or shown or bool(chunk)
 
-    def _skip(self, followed: Followed, distance: int) -> None:
-        """Jump towards the end; the lines passed over are counted."""
-        followed.skipped += 1
-        until = followed.offset + distance
+    def _show(self, followed: Followed) -> bool:
+        """One by one, each only if there is room: then the screen never makes us wait."""
+        task = str(followed.task)
+        before = len(followed.waiting)
+        while followed.waiting and self._screen.has_room():
+            self._screen.show(task, [followed.waiting.popleft()])
+        return len(followed.waiting) < before
+
+    def _show_own(self) -> bool:
+        before = len(self._own)
+        while self._own and self._screen.has_room():
+            self._screen.say([self._own.popleft()])
+        return len(self._own) < before
+
+    def _read(self, followed: Followed, at_s: float) -> bytes:
+        chunk = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
+        if chunk[:1] == b"\0":
+            # Zeros may be what a task wrote, or what --keep-bytes has released before we came.
+            kept_from = os.lseek(followed.fd, followed.offset, os.SEEK_DATA)
+            if kept_from > followed.offset:
+                self._skip(followed, kept_from, at_s)
+                return b""
+        followed.offset += len(chunk)
+        return chunk
+
+    def _skip(self, followed: Followed, until: int, at_s: float) -> None:
+        """Jump to the first line that begins after `until`; those passed over are counted."""
+        followed.waiting.extend(followed.lines.end(at_s=at_s))
+        ends = 0
         while followed.offset < until:
             size = min(SKIP_CHUNK_BYTES, until - followed.offset)
             chunk = os.pread(followed.fd, size, followed.offset)
             if not chunk:
                 break
             followed.offset += len(chunk)
-            followed.skipped += chunk.count(b"\n")
+            ends += chunk.count(b"\n")
+        rest = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
+        followed.offset += rest.find(b"\n") + 1
+        followed.skipped += max(1, ends + (b"\n" in rest))
 
     def _say_skipped(self, followed: Followed, at_s: float) -> None:
         if followed.skipped and at_s - followed.said_s >= SAY_SKIPPED_EVERY_S:
             name = log_name(followed.task, 1, followed.stream)
-            self._screen.say([f"… {followed.skipped:,} lines were not shown here; see {name}"])
+            self.say(f"… {followed.skipped:,} lines were not shown here; see {name}")
             followed.skipped, followed.said_s = 0, at_s

@@ -5,7 +5,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,7 +22,7 @@ ANSWER_S_MAX = 5.0
 class Request(msgspec.Struct):
     """What somebody outside may ask for."""
 
-    ask: str  # "stop", "kill" or "signal"
+    ask: Literal["stop", "kill", "signal"]
     signal: int
     by: str
 
@@ -36,8 +36,7 @@ class Door:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         old_mask = os.umask(0o177)
         try:
-            # By way of the directory's descriptor: the path itself may be too long for a socket.
-            self._socket.bind(f"/proc/self/fd/{dir_fd}/{NAME}")
+            self._socket.bind(_path(dir_fd))
         finally:
             os.umask(old_mask)
         self._socket.listen(CALLERS_MAX)
@@ -51,6 +50,14 @@ class Door:
 
     def obey(self, order: Order) -> Iterator[list[Fact]]:
         return iter(())
+
+    def knock(self, request: Request) -> None:
+        """Ask from inside, as a signal handler does: answered with the others, in turn."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as caller:
+            caller.setblocking(False)  # noqa: FBT003
+            with contextlib.suppress(OSError):  # too many wait already
+                caller.connect(_path(self._dir_fd))
+                caller.send(msgspec.json.encode(request))
 
     def close(self) -> None:
         self._socket.close()
@@ -88,7 +95,7 @@ def ask(dir_fd: int, request: Request) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as caller:
         caller.settimeout(ANSWER_S_MAX)
         try:
-            caller.connect(f"/proc/self/fd/{dir_fd}/{NAME}")
+            caller.connect(_path(dir_fd))
             caller.send(msgspec.json.encode(request))
             answer = caller.recv(REQUEST_BYTES_MAX).decode("utf-8", "replace")
         except OSError as error:
@@ -98,6 +105,11 @@ def ask(dir_fd: int, request: Request) -> None:
             ) from error
     if answer != "ok":
         raise Unreachable(f"the supervisor of this run refused: {answer}")
+
+
+def _path(dir_fd: int) -> str:
+    """By way of the directory's descriptor: the path itself may be too long for a socket."""
+    return f"/proc/self/fd/{dir_fd}/{NAME}"
 
 
 def _say(caller: socket.socket, words: str) -> None:

@@ -41,7 +41,7 @@ SAYS = (
     (Pattern(r"Expecting|Extra data|Unterminated string|Invalid"), "is not JSON"),
 )
 WRONG_TASK = Pattern(
-    r"The task_id \d+ exceeds the maximum id of"
+    r"The `?task_id`? \d+ exceeds the maximum id of"
     r"|Unrecognized task_type:"
     r"|When cluster_spec is given, you must also specify task_type"
     r'|it must have one "chief" node'

@@ -48,7 +48,7 @@ def _explains(evidence: Evidence, kill: KernelKilledForMemory, failure: TaskExit
     """A child's death explains an exit code, but not a signal that the task itself got."""
     if kill.task != failure.task:
         return False
-    return failure.signal is None or kill.pid == evidence.pid_of(failure.task)
+    return failure.signal is None or kill.pid in evidence.pids_of(failure.task)
 
 
 def _named(counter: CgroupKilledForMemory, recorded: list[KernelKilledForMemory]) -> bool:

@@ -21,13 +21,14 @@ When the network between two living tasks broke. At the end of a good run the sa
 noise: a task that exits with 0 is never believed to have lost a peer.
 """
 
+import math
 from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
-from holdfast.model.evidence import Evidence
-from holdfast.model.facts import Fact, LogLine, TracebackSeen
+from holdfast.model.evidence import ENDING, Evidence
+from holdfast.model.facts import LogLine, SignalSent, StopAsked, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
-from holdfast.model.named_tasks import named_tasks
+from holdfast.model.named_tasks import call_targets, named_tasks
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
 
@@ -46,16 +47,28 @@ LOST_ERRORS = Pattern(
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
+    if not any(evidence.failures()):
+        return
+    stopped_s = _stopped_s(evidence)
     for task in evidence.tasks:
         exited = evidence.exit_of(task)
         if exited is not None and exited.exit_code == 0:
             continue
+        until_s = math.inf if evidence.failure_of(task) else stopped_s
         said: list[LogLine | TracebackSeen] = [
             *evidence.lines(LOST, task),
             *(seen for seen in evidence.of(TracebackSeen, task) if _is_lost(seen)),
         ]
-        if said and (exited is not None or any(evidence.failures())):
+        said = [fact for fact in said if fact.at_s <= until_s]
+        if said:
             yield _proof(evidence, task, said)
+
+
+def _stopped_s(evidence: Evidence) -> float:
+    """When we began to end the job: from then on, lost connections are our own doing."""
+    sent = (fact.at_s for fact in evidence.of(SignalSent) if fact.signal in ENDING)
+    asked = (fact.at_s for fact in evidence.of(StopAsked))
+    return min((*sent, *asked), default=math.inf)
 
 
 def _is_lost(seen: TracebackSeen) -> bool:
@@ -65,15 +78,15 @@ def _is_lost(seen: TracebackSeen) -> bool:
 def _proof(evidence: Evidence, task: TaskId, said: list[LogLine | TracebackSeen]) -> Proof:
     peer, telling = _peer(evidence, task, said)
     whom = str(peer) if peer else "a peer it does not name"
-    facts: tuple[Fact, ...] = (telling,)
-    if failure := evidence.failure_of(task):
-        facts = (telling, failure)
+    left = evidence.exit_of(peer) if peer else None
+    early = ", which had ended with exit code 0" if left and left.exit_code == 0 else ""
+    failure = evidence.failure_of(task)
     return Proof(
-        facts=facts,
+        facts=(telling, failure) if failure else (telling,),
         culprit=peer,
         seen_at=task,
         confidence=Confidence.LIKELY if peer else Confidence.GUESS,
-        says=f"{task} lost {whom}",
+        says=f"{task} lost {whom}{early}",
         do=(f"look at {whom}: how it ended, and its last lines",),
     )
 
@@ -81,22 +94,19 @@ def _proof(evidence: Evidence, task: TaskId, said: list[LogLine | TracebackSeen]
 def _peer(
     evidence: Evidence, task: TaskId, said: list[LogLine | TracebackSeen]
 ) -> tuple[TaskId | None, LogLine | TracebackSeen]:
-    """Whom the task misses: of those it names, the one that failed first; else the first."""
-    named = [
-        (peer, fact)
-        for fact in said
-        for peer in named_tasks(fact)
-        if peer != task and peer in evidence.tasks
-    ]
-    dead = [
-        (failure.at_s, str(peer), peer, fact)
+    """Whom the task misses: of those it names, who left first; else whom its call did not reach."""
+    others = set(evidence.tasks) - {task}
+    named = [(peer, fact) for fact in said for peer in named_tasks(fact) if peer in others]
+    left = [
+        (exited.at_s, str(peer), peer, fact)
         for peer, fact in named
-        if (failure := evidence.failure_of(peer))
+        if (exited := evidence.exit_of(peer)) and not evidence.ended_by_us(exited)
     ]
-    if dead:
-        _, _, peer, fact = min(dead, key=lambda found: found[:2])
+    if left:
+        _, _, peer, fact = min(left, key=lambda found: found[:2])
         return peer, fact
-    return named[0] if named else (None, said[0])
+    called = [(peer, fact) for peer, fact in named if peer in call_targets(fact)]
+    return next(iter((*called, *named)), (None, said[0]))
 
 
 cause = Cause(

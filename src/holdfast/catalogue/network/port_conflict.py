@@ -54,10 +54,12 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         port = held.port if held else port
         owner = _owner(evidence, failure, port)
         certain = held or owner or any(IN_USE.search(line.text) for line in said)
-        others: tuple[Fact | None, ...] = (held, owner)
+        facts: tuple[Fact, ...] = (said[0], *((held,) if held else ()), failure)
+        intruder = held.holder if held else None
         yield Proof(
-            facts=(said[0], *(fact for fact in others if fact), failure),
-            culprit=failure.task,
+            facts=facts,
+            culprit=intruder or failure.task,
+            seen_at=failure.task if intruder else None,
             confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
             says=f"{failure.task} could not listen on {_place(port)}{_holder(held, owner)}",
             do=_do(held, owner, port),
@@ -100,9 +102,9 @@ def _holder(held: PortHeld | None, owner: TaskStarted | None) -> str:
 
 
 def _do(held: PortHeld | None, owner: TaskStarted | None, port: int) -> tuple[str, ...]:
-    if owner is not None:
+    if owner or (held and held.holder):
         return (
-            f"make the list of addresses in TF_CONFIG the same in all tasks, {owner.task} too",
+            "make the lists of addresses in TF_CONFIG the same in all tasks",
             "or do not change it: `holdfast run` gives every task a correct TF_CONFIG",
         )
     look = f"ss -ltnp 'sport = :{port}'" if port else "ss -ltnp"

@@ -66,7 +66,7 @@ def _sender(evidence: Evidence, number: int) -> str:
         return "another process"
     if any(blind.probe == "kernel log" for blind in evidence.of(ProbeBlind)):
         return "an unknown sender; the kernel's log cannot be read, so memory is not ruled out"
-    return "a person, a scheduler or a container runtime: the kernel records no OOM kill"
+    return "a person, a scheduler or a container runtime: the kernel records no OOM kill of it"
 
 
 def _do(number: int, failure: TaskExited) -> tuple[str, ...]:
