@@ -35,10 +35,10 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     plan = decode_plan(sys.stdin.buffer.read())
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    supervise(plan, open_run_dir(Path(plan.run_dir)))
+    supervise(plan, open_run_dir(Path(plan.run_dir)), files_max=int(sys.argv[1]))
 
 
-def supervise(plan: Plan, run_dir: RunDir) -> None:
+def supervise(plan: Plan, run_dir: RunDir, *, files_max: int) -> None:
     clock = Clock(time.monotonic())
     host = socket.gethostname()
     started = AttemptStarted(
@@ -50,7 +50,7 @@ def supervise(plan: Plan, run_dir: RunDir) -> None:
     )
     with open_journal(run_dir) as journal:
         journal.append(started)
-        agent = Agent(plan, run_dir, clock, host)
+        agent = Agent(plan, run_dir, clock, host, files_max=files_max)
         door = Door(run_dir.fd, lambda: {"at_s": clock.at_s(), "host": host})
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(number, partial(_knock, door))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.probes.process import descendants, stat_of, waits_without_timer
+from holdfast.probes.process import descendants, stat_of, wait_without_timer
 
 TELL_EVERY_S = 5.0
 IDLE_BLIND_S = 45.0  # where /proc does not show timers: longer than TensorFlow's 30 s sleeps
@@ -31,12 +31,13 @@ class IdleWatch:
         own = stat_of(self.pid)
         if own is None:
             return None
-        cpu_s = own.cpu_s + sum(process.cpu_s for process in descendants(self.pid))
+        tree = [own, *descendants(self.pid)]
+        cpu_s = sum(process.cpu_s for process in tree)
         bytes_now = self.output_bytes()
         elapsed_s = at_s - self.looked_s
         busy = cpu_s - self.cpu_s > CPU_SHARE_MAX * elapsed_s or bytes_now != self.bytes_seen
         if self.timers_count and not busy:
-            waiting = waits_without_timer(self.pid)
+            waiting = wait_without_timer([process.pid for process in tree])
             self.blind = self.blind or waiting is None
             busy = waiting is False
         if busy or self.looked_s < 0 or self.since_s < 0:

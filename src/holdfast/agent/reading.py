@@ -25,7 +25,13 @@ class Reading:
         self._order = order
         self._rest = b""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.agent.scan", msgspec.json.encode(order).decode()],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "holdfast.agent.scan",
+                msgspec.json.encode(order).decode(),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -61,8 +67,10 @@ class Reading:
     def finish(self, at_s: float) -> Iterator[list[Fact]]:
         """Wait until everything is read. The reader ends by itself when it is done."""
         self._tell("finish\n")
+        poll = select.poll()  # not select(): that knows no descriptor above 1023
+        poll.register(self.fd, select.POLLIN)
         while True:
-            select.select([self.fd], [], [])
+            poll.poll()
             facts = self.hear()
             if facts is None:
                 break

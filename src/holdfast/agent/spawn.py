@@ -7,6 +7,8 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.agent.open_files import files_limited_to
+
 _PR_SET_CHILD_SUBREAPER = 36
 _CATCHABLE = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
@@ -18,29 +20,29 @@ class Spawned:
 
 
 def spawn(
-    command: Sequence[str], env: Mapping[str, str], *, out_fd: int, err_fd: int, stdin_fd: int = -1
+    command: Sequence[str], env: Mapping[str, str], *, out_fd: int, err_fd: int, files_max: int
 ) -> Spawned:
     """Execute a command in a session of its own; raises OSError when it cannot be executed.
 
     Signals that we ignore, or that the shell told us to ignore (`nohup`), would be ignored
     by the task for ever: every disposition is reset.
     """
-    redirect: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-        if stdin_fd < 0
-        else (os.POSIX_SPAWN_DUP2, stdin_fd, 0),
-        (os.POSIX_SPAWN_DUP2, out_fd, 1),
-        (os.POSIX_SPAWN_DUP2, err_fd, 2),
+    redirect = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        # Opened once more, not duplicated: ours may lie beyond the task's limit of open files.
+        (os.POSIX_SPAWN_OPEN, 1, f"/proc/self/fd/{out_fd}", os.O_WRONLY | os.O_APPEND, 0),
+        (os.POSIX_SPAWN_OPEN, 2, f"/proc/self/fd/{err_fd}", os.O_WRONLY | os.O_APPEND, 0),
     ]
-    pid = os.posix_spawnp(
-        command[0],
-        list(command),
-        dict(env),
-        file_actions=redirect,
-        setsid=True,
-        setsigmask=[],
-        setsigdef=_CATCHABLE,
-    )
+    with files_limited_to(files_max):
+        pid = os.posix_spawnp(
+            command[0],
+            list(command),
+            dict(env),
+            file_actions=redirect,
+            setsid=True,
+            setsigmask=[],
+            setsigdef=_CATCHABLE,
+        )
     return Spawned(pid, os.pidfd_open(pid))
 
 

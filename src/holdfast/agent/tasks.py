@@ -52,8 +52,11 @@ class RunningTask:
 class Agent:
     """Looks and obeys. What to do is decided elsewhere."""
 
-    def __init__(self, plan: Plan, run_dir: RunDir, clock: Clock, host: str) -> None:
+    def __init__(
+        self, plan: Plan, run_dir: RunDir, clock: Clock, host: str, *, files_max: int
+    ) -> None:
         self._plan = plan
+        self._files_max = files_max  # that a task may open, as whoever started us had it
         self._run_dir = run_dir
         self._clock = clock
         self._host = host
@@ -89,7 +92,9 @@ class Agent:
         out_fd, err_fd = (self._logs[(planned.task, stream)] for stream in ("out", "err"))
         env = {**os.environ, **planned.env}
         try:
-            spawned = spawn(planned.command, env, out_fd=out_fd, err_fd=err_fd)
+            spawned = spawn(
+                planned.command, env, out_fd=out_fd, err_fd=err_fd, files_max=self._files_max
+            )
         except OSError as error:
             return TaskNotStarted(
                 command=planned.command[0],

@@ -16,6 +16,7 @@ from typing import Any, cast
 import click
 
 from holdfast import __version__
+from holdfast.agent.open_files import allow_many_files
 from holdfast.cli import wants_colour, width_of
 from holdfast.launch.local import backend
 from holdfast.logdir.run_dir import RunDir, create_run_dir
@@ -106,6 +107,7 @@ def command(**asked: Any) -> None:
     shown = _chosen(job, asked["tasks"])
     run_id = _fresh_id()
     folder = Path(job.run_dir or f"holdfast-runs/{run_id}").absolute()
+    files_max = allow_many_files()
     addresses = backend.addresses(job)
     plan = backend.plan(job, addresses.cluster, run_id=run_id, run_dir=str(folder))
     if asked["plan"]:
@@ -114,7 +116,8 @@ def command(**asked: Any) -> None:
     run_dir = create_run_dir(folder)
     run_dir.write_json("run.json", _about(job, plan))
     signals = _gathered_signals()
-    supervisor = backend.submit(encode_plan(plan), addresses, _supervisor_log(run_dir))
+    log_fd = _supervisor_log(run_dir)
+    supervisor = backend.submit(encode_plan(plan), addresses, log_fd, files_max=files_max)
     shown = () if asked["quiet"] else shown
     front = Front(run_dir, supervisor, job.tasks, shown=shown, signals=signals)
     sys.exit(front.run())

@@ -21,11 +21,11 @@ def fold(proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence) -> tupl
     echoes: dict[int, list[Echo]] = {}
     orphans: list[Finding] = []
     for victim in sorted(victims, key=lambda finding: finding.proof.since_s):
-        source = _source(victim, roots, waits)
+        source, sufferer = _source(victim, roots, waits), _sufferer(victim)
         if source is None:
             orphans.append(victim)
-        elif _sufferer(victim) not in {None, roots[source].proof.culprit}:
-            echoes.setdefault(source, []).append(_echo(victim))
+        elif sufferer and sufferer != roots[source].proof.culprit:
+            echoes.setdefault(source, []).append(_echo(victim, sufferer))
     told = [replace(root, echoes=_one_each(echoes.get(i, ()))) for i, root in enumerate(roots)]
     return (*told, *_gather(orphans, waits))
 
@@ -77,10 +77,8 @@ def _sufferer(finding: Finding) -> TaskId | None:
     return finding.proof.seen_at or finding.proof.culprit
 
 
-def _echo(victim: Finding) -> Echo:
+def _echo(victim: Finding, task: TaskId) -> Echo:
     proof = victim.proof
-    task = _sufferer(victim)
-    assert task is not None
     return Echo(
         task=task, cause=victim.name, says=proof.says, since_s=proof.since_s, facts=proof.facts
     )
@@ -111,11 +109,12 @@ def _gather(orphans: list[Finding], waits: WaitsFor) -> tuple[Finding, ...]:
     heads = heads or orphans[:1]
     heard: dict[int, list[Echo]] = {index: [] for index in range(len(heads))}
     for orphan in orphans:
-        sufferer = _sufferer(orphan)
+        if (sufferer := _sufferer(orphan)) is None:
+            continue
         index = next(
             (i for i, head in enumerate(heads) if waits.reaches(sufferer, head.proof.culprit)), 0
         )
-        heard[index].append(_echo(orphan))
+        heard[index].append(_echo(orphan, sufferer))
     gathered = [replace(head, echoes=_one_each(heard[i])) for i, head in enumerate(heads)]
     return tuple(
         sorted(gathered, key=lambda finding: (-len(finding.echoes), finding.proof.since_s))

@@ -50,11 +50,14 @@ class Local:
         """Exactly what will be started. Pure."""
         return plan_tasks(job, cluster, run_id=run_id, run_dir=run_dir)
 
-    def submit(self, order: bytes, addresses: Addresses, log_fd: int) -> subprocess.Popen[bytes]:
+    def submit(
+        self, order: bytes, addresses: Addresses, log_fd: int, *, files_max: int
+    ) -> subprocess.Popen[bytes]:
         """Start the supervisor in a session of its own; it inherits the claims on the ports."""
         claims = tuple(claim.fileno() for claim in addresses.claims)
         supervisor = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.supervisor"],
+            # -P: a random.py where the user works must not become a part of us.
+            [sys.executable, "-P", "-m", "holdfast.supervisor", str(files_max)],
             stdin=subprocess.PIPE,
             stdout=log_fd,
             stderr=log_fd,
@@ -72,15 +75,28 @@ class Local:
 
 def _claim(port: int) -> socket.socket | None:
     """A name in the kernel that only one process can hold, gone when its last holder ends."""
-    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    claim = _socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         claim.bind(f"\0holdfast-port-{port}")
-        if _is_free(port):
-            return claim
     except OSError:
-        pass
+        claim.close()
+        return None
+    if _is_free(port):
+        return claim
     claim.close()
     return None
+
+
+def _socket(family: socket.AddressFamily, kind: socket.SocketKind) -> socket.socket:
+    try:
+        return socket.socket(family, kind)
+    except OSError as error:
+        if error.errno not in {errno.EMFILE, errno.ENFILE}:
+            raise
+        raise StorageFailed(
+            "more tasks than this process may have files open for (ulimit -n)",
+            do="ask for fewer tasks, or raise the limit: ulimit -Hn, ulimit -n",
+        ) from error
 
 
 def _is_free(port: int) -> bool:
@@ -93,7 +109,7 @@ def _is_free(port: int) -> bool:
 
 def _can_listen(family: socket.AddressFamily, address: str, port: int) -> bool:
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as trial:
+        with _socket(family, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

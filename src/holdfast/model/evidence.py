@@ -22,6 +22,7 @@ from holdfast.model.pattern import Pattern
 FactKind = TypeVar("FactKind", bound=Fact)
 SHELL_SIGNAL_BASE = 128
 SIGNAL_MAX = 64
+LAST_WORD_LENGTH = 200  # enough to know a line again, and less than last words are cut to
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})  # what we end tasks with
 
 
@@ -95,6 +96,14 @@ class Evidence:
         """The traceback that ended a task, if one did."""
         found = [fact for fact in self.of(TracebackSeen) if fact.task == task]
         return max(found, key=lambda fact: (fact.stream == "err", fact.offset), default=None)
+
+    def is_last_word(self, seen: TracebackSeen) -> bool:
+        """Whether a task wrote nothing more to that stream after a traceback."""
+        end = (seen.message or seen.exception).rpartition("\n")[2][:LAST_WORD_LENGTH]
+        return any(
+            words.stream == seen.stream and end in words.lines[-1]
+            for words in self.of(LastWords, seen.task)
+        )
 
 
 def death_signal(exited: TaskExited) -> int | None:

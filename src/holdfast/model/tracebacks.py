@@ -10,12 +10,17 @@ CODE_LENGTH_MAX = 200
 MESSAGE_LINES_MAX = 40
 MESSAGE_LENGTH_MAX = 8_000
 
-_FRAME = Pattern(r'^\s+(?:\| +)?File "([^"]*)", line (\d+)(?:, in (.*))?$')
+_OF_A_GROUP = "  | "  # in front of every line of an ExceptionGroup
+_FRAME = Pattern(r'^\s+File "([^"]*)", line (\d+)(?:, in (.*))?$')
 _EXCEPTION = Pattern(r"^([A-Za-z_][\w.]*)(?:: ?(.*))?$")
 # What certainly is not a continuation of an exception's message.
 _NEXT_RECORD = Pattern(
     r"^(?:[IWEF]\d{4} |\d{4}-\d\d-\d\d[ T]|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):"
     r"|Traceback \(most recent|During handling of the above|The above exception was)"
+)
+# TensorFlow puts where a graph's node was defined, again and again, before what went wrong.
+_GRAPH_NOISE = Pattern(
+    r'^(?:Graph execution error:|Detected at node .*|  File ".*", line \d+, in .*|\s*)$'
 )
 
 
@@ -39,27 +44,37 @@ class TracebackReader:
         """Consume a line; False when it belongs to something else."""
         if self.exception:
             return self._take_message(line)
+        line = line.removeprefix(_OF_A_GROUP)
         if line[:1] in {" ", "\t"} or not line:
-            frame = _FRAME.search(line)
-            if frame and len(self.frames) < FRAMES_MAX:
-                where = f"{frame.group(1)}:{frame.group(2)}"
-                self.frames.append(f"{where} {frame.group(3) or ''}".rstrip())
-            elif self.frames and ": " not in self.frames[-1] and line.strip(" ^~|"):
-                self.frames[-1] += f": {line.strip()[:CODE_LENGTH_MAX]}"
+            self._take_frame(line)
             return True
         found = _EXCEPTION.search(line)
-        if not found:
+        if not found or _NEXT_RECORD.search(line):
             self.spoiled = True
             return False
         self.exception = found.group(1)
-        self.message.append(found.group(2) or "")
+        self._keep(found.group(2) or "")
         return True
+
+    def _take_frame(self, line: str) -> None:
+        """A frame's place, or below it its code. Of too many, those in the middle go."""
+        if frame := _FRAME.search(line):
+            if len(self.frames) == FRAMES_MAX:
+                del self.frames[FRAMES_MAX // 2]
+            where = f"{frame.group(1)}:{frame.group(2)}"
+            self.frames.append(f"{where} {frame.group(3) or ''}".rstrip())
+        elif self.frames and ": " not in self.frames[-1] and line.strip(" ^~"):
+            self.frames[-1] += f": {line.strip()[:CODE_LENGTH_MAX]}"
 
     def _take_message(self, line: str) -> bool:
         if _NEXT_RECORD.search(line) or len(self.message) >= MESSAGE_LINES_MAX:
             return False
-        self.message.append(line)
+        self._keep(line)
         return True
+
+    def _keep(self, line: str) -> None:
+        if not _GRAPH_NOISE.search(line):
+            self.message.append(line)
 
     def result(self) -> Traceback | None:
         """What was read, once the exception's own line has come."""

@@ -1,7 +1,9 @@
 """What /proc says of a task's processes: who belongs to it, and whether it still works."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -65,20 +67,45 @@ def command_of(pid: int) -> str:
         return ""
 
 
-def waits_without_timer(pid: int) -> bool | None:
-    """Whether the main thread sleeps until somebody wakes it; None when /proc does not tell.
+class Wait(Enum):
+    """What the main thread of a process waits for."""
 
-    A server in `join()` stands in a futex with no time-out. A program that will go on by
-    itself, such as one in time.sleep(), stands in a timer.
+    NOTHING = "it runs, or it is gone"
+    TIMER = "time, or what may come from outside"
+    WAKER = "whoever wakes it: a futex without a time-out, as in a server's join()"
+    RELATIVE = "a child's end or a pipe, as a shell waits around the program it has started"
+    UNKNOWN = "/proc does not tell"
+
+
+def wait_without_timer(pids: Sequence[int]) -> bool | None:
+    """Whether all of a tree sleeps until somebody wakes it; None when /proc does not tell.
+
+    A program that will go on by itself, such as one in time.sleep(), stands in a timer.
     """
+    waits = {_wait_of(pid) for pid in pids}
+    if Wait.UNKNOWN in waits and waits <= {Wait.UNKNOWN, Wait.WAKER, Wait.RELATIVE}:
+        return None
+    return Wait.WAKER in waits and waits <= {Wait.WAKER, Wait.RELATIVE}
+
+
+def _wait_of(pid: int) -> Wait:
     try:
         channel = Path(f"/proc/{pid}/wchan").read_text().strip()
         call = Path(f"/proc/{pid}/syscall").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return Wait.NOTHING
     except OSError:
-        return None
+        return Wait.UNKNOWN
+    if call[:1] == ["running"]:
+        return Wait.NOTHING
     if not channel or channel == "0" or len(call) < 5:  # noqa: PLR2004 - number and 4 arguments
-        return None
-    return channel.startswith("futex") and int(call[4], 16) == 0
+        return Wait.UNKNOWN
+    if channel.startswith("futex"):
+        return Wait.WAKER if int(call[4], 16) == 0 else Wait.TIMER
+    return Wait.RELATIVE if any(word in channel for word in _RELATIVE) else Wait.TIMER
+
+
+_RELATIVE = ("do_wait", "sigsuspend", "pipe_read", "pipe_wait")
 
 
 def open_files_limit(pid: int) -> int | None:

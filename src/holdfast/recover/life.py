@@ -71,8 +71,7 @@ def advance(life: Life, fact: Fact) -> tuple[Life, tuple[Order, ...]]:
     if life.phase is not Phase.STOPPING:
         life = _next_phase(life, fact.at_s)
     if not life.running:
-        ended = replace(life, phase=Phase.ENDED)
-        return ended, (EndAttempt(why=life.why or "every task has ended"),)
+        return replace(life, phase=Phase.ENDED), (EndAttempt(why=life.why),)
     if life.phase is Phase.STOPPING:
         return _stop(life, fact.at_s)
     return _watch_idle(life)
@@ -98,8 +97,7 @@ def _notice(life: Life, fact: Fact) -> Life:
         case TaskIdle(task=TaskId() as task):
             return replace(life, idle_s={**life.idle_s, task: fact.at_s})
         case SignalSent(task=TaskId() as task):
-            # The agent's word that it obeyed: from here the grace counts.
-            return replace(life, asked={**life.asked, task: Asked(fact.signal, fact.at_s)})
+            return _obeyed(life, task, fact)
         case StopAsked():
             if life.phase is Phase.STOPPING:
                 return replace(life, grace_s=0.0) if fact.now else life
@@ -108,13 +106,21 @@ def _notice(life: Life, fact: Fact) -> Life:
     return life
 
 
+def _obeyed(life: Life, task: TaskId, sent: SignalSent) -> Life:
+    """The agent's word that it obeyed: from here the grace counts. Else it only passed one on."""
+    asked = life.asked.get(task)
+    if asked is None or asked.signal != sent.signal:
+        return life
+    return replace(life, asked={**life.asked, task: Asked(sent.signal, sent.at_s)})
+
+
 def _next_phase(life: Life, at_s: float) -> Life:
     trainers = [task for task in life.running if task.role in {"chief", "worker"}]
     if life.phase is Phase.TRAINING and _doomed(life):
         life = replace(life, phase=Phase.AFTERMATH, since_s=at_s, why="a task failed")
     if not trainers and life.trained_s is None:
         life = replace(life, trained_s=at_s)
-    if life.trained_s is not None and _evaluated(life, at_s):
+    if life.trained_s is not None and _evaluated(life, at_s, waited_s=at_s - life.trained_s):
         return _stopping(life, at_s, SIGTERM, life.why or "the training is over")
     if life.phase is Phase.AFTERMATH and at_s - life.since_s >= AFTERMATH_S:
         return _stopping(life, at_s, SIGTERM, "a task failed, and the rest waits for it")
@@ -162,9 +168,8 @@ def _chief_ended(life: Life) -> bool:
     return has_ps and TaskId("chief", 0) in life.ended
 
 
-def _evaluated(life: Life, at_s: float) -> bool:
+def _evaluated(life: Life, at_s: float, *, waited_s: float) -> bool:
     evaluating = [task for task in life.running if task.role == "evaluator"]
-    waited_s = at_s - (at_s if life.trained_s is None else life.trained_s)
     if life.phase is Phase.AFTERMATH or not evaluating:
         return True
     return _all_idle(life, evaluating, at_s) or waited_s >= EVALUATION_S_MAX

@@ -35,10 +35,11 @@ def due_signals(
 ) -> dict[TaskId, int]:
     """The signal to send now, for each task that needs one now."""
     trainers = [task for task in running if task.role in {"chief", "worker"}]
+    saving = any(task not in asked or asked[task].signal != SIGKILL for task in trainers)
     due: dict[TaskId, int] = {}
     for task in running:
         # Parameter servers hold the variables that a last checkpoint needs.
-        if task not in trainers and trainers and grace_s > 0:
+        if task not in trainers and saving and grace_s > 0:
             continue
         serves_only = task not in trainers or (chief_gone and task.role == "worker")
         signal = _next(
@@ -58,12 +59,12 @@ def _next(
 ) -> int | None:
     if grace_s == 0:
         return None if asked and asked.signal == SIGKILL else SIGKILL
-    if asked is None or asked.signal not in {SIGINT, SIGTERM, SIGKILL}:
+    if asked is None:
         return first
+    if asked.signal == SIGKILL:
+        return None
     waited_s = at_s - asked.at_s
-    if asked.signal == SIGINT:
-        patience_s = 0.0 if hurry else grace_s * INTERRUPT_SHARE
-        return SIGTERM if waited_s >= patience_s else None
     if asked.signal == SIGTERM:
         return SIGKILL if waited_s >= grace_s else None
-    return None
+    patience_s = 0.0 if hurry else grace_s * INTERRUPT_SHARE
+    return SIGTERM if waited_s >= patience_s else None

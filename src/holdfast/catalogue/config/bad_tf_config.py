@@ -19,8 +19,8 @@ Write it with `json.dumps`, or leave it alone: under `holdfast run` every task a
 correct one.
 
 ## When this accusation would be wrong
-When the program parses another JSON text in the same place. The finding rests on a traceback
-that goes through TensorFlow's TF_CONFIG resolver or a line of code that names TF_CONFIG.
+When the program parses another JSON text in the same line. The finding rests on a traceback
+that ends in TensorFlow's TF_CONFIG resolver or in a line of code that names TF_CONFIG.
 """
 
 from collections.abc import Iterator
@@ -31,10 +31,12 @@ from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 
-RESOLVER = Pattern(r"tfconfig_cluster_resolver\.py|TF_CONFIG")
+RESOLVER = Pattern(r"/tfconfig_cluster_resolver\.py:")
+READS = Pattern(r"/tfconfig_cluster_resolver\.py:|TF_CONFIG")
+JSON_LIBRARY = Pattern(r"/json/(?:__init__|decoder|scanner)\.py:")
 SAYS = (
     (
-        Pattern(r"Expecting property name enclosed in double quotes"),
+        Pattern(r"Expecting property name enclosed in double quotes: line 1 column 2 "),
         "is a Python dict printed with str(), not JSON",
     ),
     (Pattern(r"Expecting value: line 1 column 1 \(char 0\)"), "is empty or not JSON"),
@@ -43,7 +45,7 @@ SAYS = (
 WRONG_TASK = Pattern(
     r"The `?task_id`? \d+ exceeds the maximum id of"
     r"|Unrecognized task_type:"
-    r"|When cluster_spec is given, you must also specify task_type"
+    r"|When `?cluster_spec`? is given, you must also specify `?task_type"
     r'|it must have one "chief" node'
     r"|Task \d+ was not defined in job"
     r"|Could not parse port for local server from"
@@ -61,7 +63,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         seen = evidence.last_traceback(failure.task)
         if seen is None:
             continue
-        if seen.exception.endswith("JSONDecodeError") and _through_tf_config(seen):
+        if seen.exception.endswith("JSONDecodeError") and READS.search(_parsing_frame(seen)):
             what = next(
                 says for pattern, says in (*SAYS, OTHERWISE) if pattern.search(seen.message)
             )
@@ -71,21 +73,23 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
                 says=f"the TF_CONFIG of {failure.task} {what}",
                 do=FIX,
             )
-        elif wrong := WRONG_TASK.search(seen.message):
+        elif WRONG_TASK.search(seen.message) or RESOLVER.search(_parsing_frame(seen)):
             yield Proof(
                 facts=(seen, failure),
                 culprit=failure.task,
                 confidence=Confidence.HIGH,
                 says=f"the TF_CONFIG of {failure.task} does not fit: {_sentence(seen.message)}",
-                do=(f"correct the part it names ({wrong.group(0)})", FIX[1]),
+                do=("correct the part that it names", FIX[1]),
             )
 
 
 OTHERWISE = (Pattern(""), "cannot be parsed")
 
 
-def _through_tf_config(seen: TracebackSeen) -> bool:
-    return any(RESOLVER.search(frame) for frame in seen.frames)
+def _parsing_frame(seen: TracebackSeen) -> str:
+    """Who asked for what failed: the innermost frame outside of the JSON library itself."""
+    frames = [frame for frame in seen.frames if not JSON_LIBRARY.search(frame)]
+    return frames[-1] if frames else ""
 
 
 def _sentence(message: str) -> str:

@@ -23,7 +23,7 @@ it also said `not found` or `No such file`.
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import TaskNotStarted
+from holdfast.model.facts import LastWords, TaskNotStarted
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
@@ -60,29 +60,31 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             exit_code=NOT_FOUND_CODE if found else NOT_EXECUTABLE_CODE,
         )
     for failure in evidence.failures():
-        for line in evidence.lines(NO_SCRIPT, failure.task):
+        line = next(evidence.lines(NO_SCRIPT, failure.task), None)
+        if line and evidence.ended_over(failure, NO_SCRIPT):
             yield Proof(
                 facts=(line, failure),
                 culprit=failure.task,
                 says=f"{failure.task} could not start: {line.text[-200:]}",
                 do=("correct the path of the script; it is relative to where you called",),
             )
-        said = list(evidence.lines(SHELL_SAYS, failure.task))
-        if failure.exit_code in SHELL_CODES and said:
-            yield Proof(
-                facts=(said[-1], failure),
-                culprit=failure.task,
-                confidence=Confidence.HIGH,
-                says=f"{failure.task} could not execute its command: {said[-1].text[:200]}",
-                do=("correct the command inside the script",),
-                exit_code=failure.exit_code,
-            )
+        for words in evidence.of(LastWords, failure.task):
+            said = words.lines[-1]
+            if failure.exit_code in SHELL_CODES and SHELL_SAYS.search(said):
+                yield Proof(
+                    facts=(words, failure),
+                    culprit=failure.task,
+                    confidence=Confidence.HIGH,
+                    says=f"{failure.task} could not execute its command: {said[:200]}",
+                    do=("correct the command inside the script",),
+                    exit_code=failure.exit_code,
+                )
 
 
 cause = Cause(
     family="missing-library",
     detect=detect,
-    hears=(NO_SCRIPT, Pattern(r"(?:command not found|: not found$|[Ee]xec format error)")),
+    hears=(NO_SCRIPT,),
     remedy=AskHuman(),
     yields_to=frozenset({"missing-library"}),
     preview=False,

@@ -17,19 +17,23 @@ the memory cgroup, it is just a kill.
 Find out who sent it, then start again from the last checkpoint.
 
 ## When this accusation would be wrong
-When a wrapper script exits with a code above 128 of its own choice: then the finding says
-`high`, not `certain`.
+When a program exits with a code above 128 of its own choice. The finding says `certain` only
+of a signal that the system itself reports, `high` when a shell says so in its own words, and
+`likely` on the code alone. A task that ended with a traceback is not accused.
 """
 
 import signal
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence, death_signal
-from holdfast.model.facts import ProbeBlind, TaskExited
+from holdfast.model.facts import LastWords, ProbeBlind, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
 from holdfast.model.signals import CRASHES, signal_name
 
+# A shell's own words about the death of its child: `Killed`, `bash: line 1: 12 Terminated …`.
+SHELL_SAYS = Pattern(r"^(?:\S+: line \d+: +\d+ )?(?:Killed|Terminated|Hangup)\b")
 SENDERS = {
     signal.SIGXCPU: "the kernel, because a limit on CPU time was reached (ulimit -t)",
     signal.SIGXFSZ: "the kernel, because a limit on file size was reached (ulimit -f)",
@@ -44,19 +48,38 @@ SENDERS = {
 def detect(evidence: Evidence) -> Iterator[Proof]:
     for failure in evidence.failures():
         number = death_signal(failure)
-        if number is None or number in CRASHES:
+        if number is None or number in CRASHES or _spoke_first(evidence, failure):
             continue
-        direct = failure.signal is not None
-        how = "" if direct else f" (a shell reports it as exit code {failure.exit_code})"
-        name = signal_name(number)
+        confidence = _confidence(evidence, failure)
         yield Proof(
             facts=(failure,),
             culprit=failure.task,
-            confidence=Confidence.CERTAIN if direct else Confidence.HIGH,
-            says=f"{failure.task} was ended by {name}{how}; sent by {_sender(evidence, number)}",
+            confidence=confidence,
+            says=f"{_what(failure, number, confidence)}; sent by {_sender(evidence, number)}",
             do=_do(number, failure),
             exit_code=128 + number,
         )
+
+
+def _what(failure: TaskExited, number: int, confidence: Confidence) -> str:
+    name = signal_name(number)
+    if confidence is Confidence.LIKELY:
+        return f"{failure.task} ended with exit code {failure.exit_code}, as if by {name}"
+    how = "" if failure.signal else f" (a shell reports it as exit code {failure.exit_code})"
+    return f"{failure.task} was ended by {name}{how}"
+
+
+def _spoke_first(evidence: Evidence, failure: TaskExited) -> bool:
+    """Who ends with a traceback chose its exit code itself: the killed say nothing."""
+    seen = evidence.last_traceback(failure.task)
+    return failure.signal is None and seen is not None and evidence.is_last_word(seen)
+
+
+def _confidence(evidence: Evidence, failure: TaskExited) -> Confidence:
+    if failure.signal is not None:
+        return Confidence.CERTAIN
+    said = (words.lines[-1] for words in evidence.of(LastWords, failure.task))
+    return Confidence.HIGH if any(map(SHELL_SAYS.search, said)) else Confidence.LIKELY
 
 
 def _sender(evidence: Evidence, number: int) -> str:

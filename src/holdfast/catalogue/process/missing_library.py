@@ -24,42 +24,53 @@ accused unless the task ended with the error.
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, TaskExited
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 
 LOADER = Pattern(r"error while loading shared libraries: ([^:]+):")
-SHARED_OBJECT = Pattern(
-    r"([\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol)"
-)
+SHARED_OBJECT = Pattern(r"([\w./+-]+\.so[\w.]*): cannot open shared object file")
+SYMBOL = Pattern(r"([\w./+-]+\.so[\w.]*): undefined symbol")
 MODULE = Pattern(r"No module named '?([\w.]+)'?")
+# tf.load_op_library and ctypes have exceptions of their own for it.
+IMPORT_ERRORS = Pattern(
+    r"^(?:ModuleNotFoundError|ImportError|OSError)$|errors_impl\.NotFoundError$"
+)
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
     for failure in evidence.failures():
-        for line in evidence.lines(LOADER, failure.task):
+        line = next(evidence.lines(LOADER, failure.task), None)
+        if line and evidence.ended_over(failure, LOADER):
             name = LOADER.search(line.text).group(1)
-            yield Proof(
-                facts=(line, failure),
-                culprit=failure.task,
-                says=f"{failure.task} cannot load the shared library {name}",
-                do=(f"install the package that has {name}, or set LD_LIBRARY_PATH",),
-            )
+            yield _proof(failure, line, f"the shared library {name}", INSTALL.format(name))
         seen = evidence.last_traceback(failure.task)
-        if seen is None or seen.exception not in {"ModuleNotFoundError", "ImportError"}:
+        if seen is None or not IMPORT_ERRORS.search(seen.exception):
             continue
         if module := MODULE.search(seen.message):
-            name, what, do = module.group(1), "Python module", "python -m pip install"
+            name = module.group(1)
+            do = f"in the task's environment: python -m pip install {name.partition('.')[0]}"
+            yield _proof(failure, seen, f"the Python module {name}", do)
         elif library := SHARED_OBJECT.search(seen.message):
-            name, what, do = library.group(1), "shared library", "install the package that has"
-        else:
-            continue
-        yield Proof(
-            facts=(seen, failure),
-            culprit=failure.task,
-            says=f"{failure.task} cannot load the {what} {name}",
-            do=(f"in the task's environment: {do} {name}", "or start it with another interpreter"),
-        )
+            name = library.group(1)
+            yield _proof(failure, seen, f"the shared library {name}", INSTALL.format(name))
+        elif library := SYMBOL.search(seen.message):
+            name = library.group(1)
+            do = f"build {name} again, for the versions of Python and TensorFlow used here"
+            yield _proof(failure, seen, f"the shared library {name}: it does not fit", do)
+
+
+INSTALL = "install what has {}, or set LD_LIBRARY_PATH"
+
+
+def _proof(failure: TaskExited, said: Fact, what: str, do: str) -> Proof:
+    return Proof(
+        facts=(said, failure),
+        culprit=failure.task,
+        says=f"{failure.task} cannot load {what}",
+        do=(do, "or start the task with the interpreter that has it"),
+    )
 
 
 cause = Cause(

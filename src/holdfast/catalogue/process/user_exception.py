@@ -16,13 +16,13 @@ Correct the program. A relaunch would fail in the same way, so none is made.
 
 ## When this accusation would be wrong
 When the program only logged the exception and ended for another reason. If the traceback is
-not among the task's last words, the finding says `likely`.
+not among the task's last words, or the exit code is not 1, the finding says `likely`.
 """
 
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import LastWords, TracebackSeen
+from holdfast.model.facts import LastWords, TaskExited, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
@@ -39,9 +39,9 @@ UNCAUGHT_CODE = 1
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
     for failure in evidence.failures():
-        if failure.exit_code != UNCAUGHT_CODE:
-            continue
         seen = evidence.last_traceback(failure.task)
+        if failure.exit_code != UNCAUGHT_CODE and not _chose_its_code(evidence, failure, seen):
+            continue
         if seen is None:
             for line in evidence.lines(NO_TRACEBACK, failure.task):
                 yield Proof(
@@ -53,14 +53,19 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             continue
         if NOT_ITS_OWN.search(seen.exception):
             continue
-        last = _is_last(evidence, seen)
+        certain = failure.exit_code == UNCAUGHT_CODE and _is_last(evidence, seen)
         yield Proof(
             facts=(seen, failure),
             culprit=failure.task,
-            confidence=Confidence.CERTAIN if last else Confidence.LIKELY,
+            confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
             says=f"{failure.task} ended with {_exception(seen)}",
             do=(f"correct the program{_place(seen)}",),
         )
+
+
+def _chose_its_code(evidence: Evidence, failure: TaskExited, seen: TracebackSeen | None) -> bool:
+    """Whether a program printed the traceback itself, and then ended with a code of its own."""
+    return failure.signal is None and seen is not None and evidence.is_last_word(seen)
 
 
 def _is_last(evidence: Evidence, seen: TracebackSeen) -> bool:

@@ -28,7 +28,8 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 
 FULL = Pattern(r"No space left on device|ENOSPC|[Dd]isk quota exceeded|EDQUOT|\[Errno 28\]")
-PLACE = Pattern(r"((?:/[\w.@%+=:,~-]+)+)")
+# TensorFlow writes `PATH; No space left on device`, Python `No space left on device: 'PATH'`.
+BEFORE, AFTER = Pattern(r"(/[^\s;'\"]+); "), Pattern(r"(?:on device|exceeded): '([^']+)'")
 FULL_BYTES = 65_536
 
 
@@ -38,7 +39,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         rooms = list(evidence.of(DiskMeasured, failure.task))
         full = next((room for room in rooms if room.free_bytes < FULL_BYTES), None)
         if said is not None and evidence.ended_over(failure, FULL):
-            place = PLACE.search(said.text)
+            place = AFTER.search(said.text) or BEFORE.search(said.text)
             where = place.group(1) if place else (full.path if full else "")
             yield _proof(failure, (said, *((full,) if full else ())), where, Confidence.CERTAIN)
         elif full and full.purpose == "logs" and not any(evidence.of(LastWords, failure.task)):
@@ -55,7 +56,7 @@ def _proof(
         confidence=confidence,
         says=f"{failure.task} could not write{at}: the disk is full",
         do=(
-            f"free space: df -h {where}".rstrip(),
+            f"free space: df -h {where.rpartition('/')[0]}".rstrip(),
             "keep fewer checkpoints (max_to_keep), or write them to a larger disk",
         ),
     )
