@@ -46,4 +46,7 @@ def command(run_dir: Path, shape: str) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
     else:
         click.echo(report_text(shown, width=width_of(sys.stdout), colour=wants_colour(sys.stdout)))
+        if diagnosis.verdict is Verdict.HEALTHY:  # calm is not complete: the run may go on
+            for gap in shown["unknown"]:
+                click.echo(f"unknown: {gap}")
     sys.exit(EXIT_CODES[diagnosis.verdict])

@@ -1,6 +1,6 @@
 """One culprit, many victims: what others suffer from a cause becomes its echoes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from holdfast.diagnose.waits import WaitsFor
@@ -18,15 +18,15 @@ def fold(proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence) -> tupl
     roots = _roots([finding for finding in exact if not finding.cause.echo], waits)
     roots.sort(key=lambda root: _order(root, roots, waits, evidence))
     victims = [finding for finding in exact if finding not in roots]
-    echoes: dict[int, list[Echo]] = {}
+    echoes = {index: list(_noticed(root)) for index, root in enumerate(roots)}
     orphans: list[Finding] = []
     for victim in sorted(victims, key=lambda finding: finding.proof.since_s):
         source, sufferer = _source(victim, roots, waits), _sufferer(victim)
         if source is None:
             orphans.append(victim)
         elif sufferer and sufferer != roots[source].proof.culprit:
-            echoes.setdefault(source, []).append(_echo(victim, sufferer))
-    told = [replace(root, echoes=_one_each(echoes.get(i, ()))) for i, root in enumerate(roots)]
+            echoes[source].append(_echo(victim, sufferer))
+    told = [replace(root, echoes=_one_each(echoes[i])) for i, root in enumerate(roots)]
     return (*told, *_gather(orphans, waits))
 
 
@@ -77,6 +77,12 @@ def _sufferer(finding: Finding) -> TaskId | None:
     return finding.proof.seen_at or finding.proof.culprit
 
 
+def _noticed(root: Finding) -> Iterator[Echo]:
+    """Who noticed another's fault suffers from it."""
+    if root.proof.seen_at is not None:
+        yield _echo(root, root.proof.seen_at)
+
+
 def _echo(victim: Finding, task: TaskId) -> Echo:
     proof = victim.proof
     return Echo(
@@ -109,13 +115,17 @@ def _gather(orphans: list[Finding], waits: WaitsFor) -> tuple[Finding, ...]:
     heads = heads or orphans[:1]
     heard: dict[int, list[Echo]] = {index: [] for index in range(len(heads))}
     for orphan in orphans:
-        if (sufferer := _sufferer(orphan)) is None:
-            continue
+        sufferer = _sufferer(orphan)
         index = next(
             (i for i, head in enumerate(heads) if waits.reaches(sufferer, head.proof.culprit)), 0
         )
-        heard[index].append(_echo(orphan, sufferer))
-    gathered = [replace(head, echoes=_one_each(heard[i])) for i, head in enumerate(heads)]
+        if sufferer and sufferer != heads[index].proof.culprit:
+            heard[index].append(_echo(orphan, sufferer))
+    gathered = [
+        replace(head, echoes=_one_each(heard[i]))
+        for i, head in enumerate(heads)
+        if heard[i] or i == 0
+    ]
     return tuple(
         sorted(gathered, key=lambda finding: (-len(finding.echoes), finding.proof.since_s))
     )

@@ -13,7 +13,7 @@ TRAINERS = frozenset({"chief", "worker"})
 
 def with_stranded(findings: tuple[Finding, ...], evidence: Evidence) -> tuple[Finding, ...]:
     """The root cause, with those that had to be ended because of it among its echoes."""
-    if not findings or any(evidence.of(StopAsked)) or _trained(evidence):
+    if not findings or any(evidence.of(StopAsked)) or evidence.chief_finished():
         return findings
     root = findings[0]
     failure = evidence.failure_of(root.proof.culprit)
@@ -34,12 +34,6 @@ def with_stranded(findings: tuple[Finding, ...], evidence: Evidence) -> tuple[Fi
         and (sent := _ended_after(evidence, task, failure.at_s))
     )
     return (replace(root, echoes=(*root.echoes, *stranded)), *findings[1:])
-
-
-def _trained(evidence: Evidence) -> bool:
-    """A chief that ended well has led the training to its end, in spite of what failed."""
-    exited = evidence.exit_of(TaskId("chief", 0))
-    return exited is not None and exited.exit_code == 0
 
 
 def _concerned(findings: Sequence[Finding]) -> set[TaskId | None]:

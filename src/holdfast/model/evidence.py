@@ -20,6 +20,7 @@ from holdfast.model.facts import (
 from holdfast.model.pattern import Pattern
 
 FactKind = TypeVar("FactKind", bound=Fact)
+CHIEF = TaskId("chief", 0)
 SHELL_SIGNAL_BASE = 128
 SIGNAL_MAX = 64
 LAST_WORD_LENGTH = 200  # enough to know a line again, and less than last words are cut to
@@ -62,13 +63,17 @@ class Evidence:
     def began_unix_s(self) -> float:
         return next((fact.began_unix_s for fact in self.of(AttemptStarted)), 0.0)
 
+    def chief_finished(self) -> bool:
+        """A chief that ended well has led the training to its end, in spite of what failed."""
+        exited = self.exit_of(CHIEF)
+        return exited is not None and exited.exit_code == 0
+
     def ended_by_us(self, exited: TaskExited) -> bool:
         """Whether the task was told to go, by us or by whoever asked us to stop.
 
-        A signal that we only passed on ends a task when it dies of that very signal.
+        Signals that were only passed on are not meant to end anybody.
         """
-        ending = ENDING | {exited.signal}
-        sent = (fact for fact in self.of(SignalSent, exited.task) if fact.signal in ending)
+        sent = (fact for fact in self.of(SignalSent, exited.task) if fact.signal in ENDING)
         return any(fact.at_s <= exited.at_s for fact in (*sent, *self.of(StopAsked)))
 
     def failure_of(self, task: TaskId | None) -> TaskExited | None:

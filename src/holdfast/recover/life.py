@@ -201,7 +201,7 @@ def _stop(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
     """The next signals that are due. They count as sent, so that each is ordered once."""
     due = due_signals(
         life.running,
-        chief_gone=chief_of(life.tasks) in life.ended,
+        workers_serve=_chief_ended(life),
         asked=life.asked,
         first=life.first_signal,
         grace_s=life.grace_s,

@@ -27,7 +27,7 @@ class Asked:
 def due_signals(
     running: Sequence[TaskId],
     *,
-    chief_gone: bool,
+    workers_serve: bool,
     asked: Mapping[TaskId, Asked],
     first: int,
     grace_s: float,
@@ -41,7 +41,7 @@ def due_signals(
         # Parameter servers hold the variables that a last checkpoint needs.
         if task not in trainers and saving and grace_s > 0:
             continue
-        serves_only = task not in trainers or (chief_gone and task.role == "worker")
+        serves_only = task not in trainers or (workers_serve and task.role == "worker")
         signal = _next(
             asked.get(task),
             first=SIGTERM if serves_only else first,

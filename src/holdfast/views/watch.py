@@ -83,8 +83,9 @@ class Watch:
         words = " · Ctrl-C to stop"
         if all(mark.mark in {"✓", "✗", "■"} for mark in self._marks.values()):
             words = " · reading the rest of the output"
+        words = words if width > len(words) * 3 else ""
         status = status_text(self._marks.values(), elapsed_s=at_s, width=width - len(words) - 1)
-        self._screen.set_status(status + words if width > len(words) * 3 else status)
+        self._screen.set_status(status + words)
         return busy
 
     def say(self, line: str) -> None:

@@ -49,12 +49,12 @@ LOST_ERRORS = Pattern(
 def detect(evidence: Evidence) -> Iterator[Proof]:
     if not any(evidence.failures()):
         return
-    stopped_s = _stopped_s(evidence)
+    survivors_s = _survivors_heard_until_s(evidence)
     for task in evidence.tasks:
         exited = evidence.exit_of(task)
         if exited is not None and exited.exit_code == 0:
             continue
-        until_s = math.inf if evidence.failure_of(task) else stopped_s
+        until_s = math.inf if evidence.failure_of(task) else survivors_s
         said: list[LogLine | TracebackSeen] = [
             *evidence.lines(LOST, task),
             *(seen for seen in evidence.of(TracebackSeen, task) if _is_lost(seen)),
@@ -64,8 +64,14 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             yield _proof(evidence, task, said)
 
 
-def _stopped_s(evidence: Evidence) -> float:
-    """When we began to end the job: from then on, lost connections are our own doing."""
+def _survivors_heard_until_s(evidence: Evidence) -> float:
+    """Until when the words of those count that did not fail themselves.
+
+    Once we end the job, lost connections are our own doing. In a training that was led to its
+    end, they got over what they lost.
+    """
+    if evidence.chief_finished():
+        return -math.inf
     sent = (fact.at_s for fact in evidence.of(SignalSent) if fact.signal in ENDING)
     asked = (fact.at_s for fact in evidence.of(StopAsked))
     return min((*sent, *asked), default=math.inf)

@@ -26,7 +26,7 @@ import signal
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence, death_signal
-from holdfast.model.facts import LastWords, ProbeBlind, TaskExited
+from holdfast.model.facts import LastWords, ProbeBlind, SignalSent, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
@@ -51,11 +51,12 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         if number is None or number in CRASHES or _spoke_first(evidence, failure):
             continue
         confidence = _confidence(evidence, failure)
+        sender = _sender(evidence, failure, number)
         yield Proof(
             facts=(failure,),
             culprit=failure.task,
             confidence=confidence,
-            says=f"{_what(failure, number, confidence)}; sent by {_sender(evidence, number)}",
+            says=f"{_what(failure, number, confidence)}; sent by {sender}",
             do=_do(number, failure),
             exit_code=128 + number,
         )
@@ -82,7 +83,10 @@ def _confidence(evidence: Evidence, failure: TaskExited) -> Confidence:
     return Confidence.HIGH if any(map(SHELL_SAYS.search, said)) else Confidence.LIKELY
 
 
-def _sender(evidence: Evidence, number: int) -> str:
+def _sender(evidence: Evidence, failure: TaskExited, number: int) -> str:
+    for sent in evidence.of(SignalSent, failure.task):
+        if sent.signal == number:
+            return f"Holdfast ({sent.why})"
     if number in SENDERS:
         return SENDERS[signal.Signals(number)]
     if number != signal.SIGKILL:

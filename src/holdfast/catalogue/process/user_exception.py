@@ -16,7 +16,8 @@ Correct the program. A relaunch would fail in the same way, so none is made.
 
 ## When this accusation would be wrong
 When the program only logged the exception and ended for another reason. If the traceback is
-not among the task's last words, or the exit code is not 1, the finding says `likely`.
+not among the task's last words, or the exit code is not 1, the finding says `likely`; also of
+TensorFlow's own exceptions, for what they complain about may be another task's doing.
 """
 
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ NOT_ITS_OWN = Pattern(
 )
 NO_TRACEBACK = Pattern(r"^(?:SyntaxError|IndentationError|TabError): ")
 INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen ")
+OF_TENSORFLOW = Pattern(r"^tensorflow\.")
 UNCAUGHT_CODE = 1
 
 
@@ -53,7 +55,8 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             continue
         if NOT_ITS_OWN.search(seen.exception):
             continue
-        certain = failure.exit_code == UNCAUGHT_CODE and _is_last(evidence, seen)
+        uncaught = failure.exit_code == UNCAUGHT_CODE and _is_last(evidence, seen)
+        certain = uncaught and not OF_TENSORFLOW.search(seen.exception)
         yield Proof(
             facts=(seen, failure),
             culprit=failure.task,
