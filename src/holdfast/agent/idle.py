@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.probes.process import descendants, stat_of, wait_without_timer
+from holdfast.probes.process import Children, descendants, stat_of, wait_without_timer
 
 TELL_EVERY_S = 5.0
 IDLE_BLIND_S = 45.0  # where /proc does not show timers: longer than TensorFlow's 30 s sleeps
 CPU_SHARE_MAX = 0.02
-LOOK_EVERY_S = 1.0
 
 
 @dataclass(slots=True)
@@ -24,14 +23,12 @@ class IdleWatch:
     bytes_seen: int = -1
     blind: bool = False
 
-    def look(self, at_s: float) -> float | None:
+    def look(self, at_s: float, children: Children) -> float | None:
         """For how long the task has been idle, once that is worth telling, and then again."""
-        if self.looked_s >= 0 and at_s - self.looked_s < LOOK_EVERY_S:
-            return None
         own = stat_of(self.pid)
         if own is None:
             return None
-        tree = [own, *descendants(self.pid)]
+        tree = [own, *descendants(self.pid, children)]
         cpu_s = sum(process.cpu_s for process in tree)
         bytes_now = self.output_bytes()
         elapsed_s = at_s - self.looked_s

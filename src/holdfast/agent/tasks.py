@@ -29,11 +29,11 @@ from holdfast.model.facts import (
 from holdfast.model.orders import Order, SendSignal, WatchIdle
 from holdfast.model.plan import Plan, PlannedTask
 from holdfast.probes.kernel import KernelLog
-from holdfast.probes.memory import MemoryCgroup, memory_cgroup
+from holdfast.probes.memory import MemoryCgroup, cgroup_at, cgroup_path
 from holdfast.probes.process import Children, children_by_parent, descendants
 
 Batch = list[Fact]
-CGROUP_EVERY_S = 2.0
+FAMILY_EVERY_S, IDLE_EVERY_S = 2.0, 1.0
 
 
 @dataclass(slots=True)
@@ -62,7 +62,8 @@ class Agent:
         self._host = host
         self._tasks: dict[TaskId, RunningTask] = {}
         self._kernel = KernelLog()
-        self._looked_s = -CGROUP_EVERY_S
+        self._looked_s = -FAMILY_EVERY_S
+        self._cgroups: dict[str, MemoryCgroup] = {}  # as they were when first seen
         adopt_orphans()
         logs = {
             (planned.task, stream): run_dir.create_log(planned.task, 1, stream)
@@ -144,16 +145,15 @@ class Agent:
         )
         yield [exited]
         where = self._where(task)
-        facts: Batch = []
         if exited.exit_code != 0:
-            facts += self._oom_kills()
-            facts += aftermath.memory_kills(where, running.cgroup)
-            facts += aftermath.limits(where, running.spawned.pid)
-            facts += aftermath.rooms(where, self._run_dir.path)
+            yield [*self._oom_kills(), *aftermath.memory_kills(where, running.cgroup)]
+            yield [
+                *aftermath.limits(where, running.spawned.pid),
+                *aftermath.rooms(where, self._run_dir.path),
+            ]
             pids = {other.spawned.pid: name for name, other in self._tasks.items()}
-            facts += aftermath.port_holder(where, running.planned.address, pids)
-        facts += aftermath.words_left(where, running.streams)
-        yield facts
+            yield list(aftermath.port_holder(where, running.planned.address, pids))
+        yield list(aftermath.words_left(where, running.streams))
         reap(running.spawned)
         for fd in running.streams.values():
             os.close(fd)
@@ -164,26 +164,31 @@ class Agent:
     def look(self) -> Iterator[Batch]:
         """What is not told by a file descriptor: memory cgroups, idle tasks, orphans."""
         at_s = self._clock.at_s()
-        if at_s - self._looked_s >= CGROUP_EVERY_S:
-            self._looked_s = at_s
-            children = children_by_parent()
-            for running in self._tasks.values():
-                self._note_cgroup(running, children)
-            yield self._oom_kills()
-        for task, running in self._tasks.items():
-            idle_s = running.idle.look(at_s) if running.idle else None
-            if idle_s is not None:
-                yield [TaskIdle(idle_s=round(idle_s, 3), **self._where(task))]
+        watching = any(running.idle for running in self._tasks.values())
+        if at_s - self._looked_s < (IDLE_EVERY_S if watching else FAMILY_EVERY_S):
+            return
+        self._looked_s = at_s
+        children = children_by_parent()
+        for task, running in tuple(self._tasks.items()):
+            # A word after each task, if only an empty one: deaths come first.
+            yield self._look_at(task, running, children)
+        yield self._oom_kills()
         reap_orphans(frozenset(running.spawned.pid for running in self._tasks.values()))
 
-    def _note_cgroup(self, running: RunningTask, children: Children) -> None:
-        """Which memory cgroup a task is in now: a wrapper may move it after the start."""
+    def _look_at(self, task: TaskId, running: RunningTask, children: Children) -> Batch:
+        """Its processes, whether it idles, and its memory cgroup: a wrapper may move it."""
         pid = running.spawned.pid
-        found = memory_cgroup(pid)
-        if found and (running.cgroup is None or running.cgroup.path != found.path):
-            running.cgroup = found
         below = descendants(pid, children)
         running.family = frozenset({pid, *(process.pid for process in below)})
+        path = cgroup_path(pid)
+        if path is not None and (running.cgroup is None or running.cgroup.path != path):
+            running.cgroup = self._cgroups.get(path) or cgroup_at(path)
+            if running.cgroup is not None:
+                self._cgroups[path] = running.cgroup
+        idle_s = running.idle.look(self._clock.at_s(), children) if running.idle else None
+        if idle_s is None:
+            return []
+        return [TaskIdle(idle_s=round(idle_s, 3), **self._where(task))]
 
     def _oom_kills(self) -> Batch:
         return [

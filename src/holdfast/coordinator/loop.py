@@ -49,6 +49,9 @@ class Loop:
         self._tell = tell
         self._told: set[tuple[str, str]] = set()
         self._judge_at_s: float | None = None
+        self._under_way: dict[int, Iterator[Batch]] = {}
+        self._looking: Iterator[Batch] = iter(())
+        self._idle = True  # nothing to look at until the next tick
         self.facts: list[Fact] = []
         self.ending: EndAttempt | None = None
 
@@ -56,17 +59,45 @@ class Loop:
         """Until every task has ended."""
         for batch in first:
             self.take(batch)
-        while self.ending is None:
-            for ready in self._wait():
-                for batch in ready():
-                    self.take(batch)
-            for source in self._sources:
-                for batch in source.look():
-                    self.take(batch)
+        while self.ending is None or self._under_way:
+            self._take_what_comes()
+            if self._under_way:
+                continue
+            if not self._take_next(self._looking):
+                self._looking = self._look()
             self._tick(TimePassed(at_s=self._now(), host=host))
             if self._judge_at_s is not None and self._now() >= self._judge_at_s:
                 self._judge_at_s = None
                 self._tell_new(surely=True)
+
+    def _look(self) -> Iterator[Batch]:
+        """What nothing readable tells of, a little at a time; then a pause until the next tick."""
+        for source in self._sources:
+            for batch in source.look():
+                self._idle = False
+                yield batch
+        self._idle = True
+
+    def _take_what_comes(self) -> None:
+        """The first word of everybody who speaks, then one more of somebody who goes on.
+
+        A death is told in the first; what explains it takes longer, and must not make the
+        next death wait.
+        """
+        for fd, act in self._wait():
+            speaking = act()
+            if self._take_next(speaking):
+                self._under_way[fd] = speaking
+        if self._under_way:
+            fd, speaking = next(iter(self._under_way.items()))
+            if not self._take_next(speaking):
+                del self._under_way[fd]
+
+    def _take_next(self, speaking: Iterator[Batch]) -> bool:
+        batch = next(speaking, None)
+        if batch is not None:
+            self.take(batch)
+        return batch is not None
 
     def take(self, batch: Batch) -> None:
         """Append first: what is acted on is in the journal."""
@@ -100,12 +131,15 @@ class Loop:
                 self._tell(finding, evidence)
         return evidence, diagnosis
 
-    def _wait(self) -> list[Callable[[], Iterator[Batch]]]:
+    def _wait(self) -> list[tuple[int, Callable[[], Iterator[Batch]]]]:
+        """Who speaks now, without those who are still under way."""
         with selectors.DefaultSelector() as selector:
             for source in self._sources:
                 for fd, act in source.waitables().items():
-                    selector.register(fd, selectors.EVENT_READ, act)
-            return [key.data for key, _ in selector.select(TICK_S)]
+                    if fd not in self._under_way:
+                        selector.register(fd, selectors.EVENT_READ, act)
+            ready = selector.select(TICK_S if self._idle and not self._under_way else 0)
+            return [(key.fd, key.data) for key, _ in ready]
 
     def _tick(self, tick: TimePassed) -> None:
         """A tick that changes nothing is not worth a line in the journal."""

@@ -35,19 +35,27 @@ class Evidence:
         self.attempt = max((fact.attempt for fact in seen), default=1)
         self.facts = tuple(_once(fact for fact in seen if fact.attempt == self.attempt))
         self._by_kind: dict[type[Fact], list[Fact]] = {}
+        self._by_task: dict[tuple[type[Fact], TaskId | None], list[Fact]] = {}
         for fact in self.facts:
             self._by_kind.setdefault(type(fact), []).append(fact)
+            self._by_task.setdefault((type(fact), fact.task), []).append(fact)
+        self.tasks = self._all_tasks()
+        self._failures = tuple(found for task in self.tasks if (found := self.failure_of(task)))
 
     def of(self, kind: type[FactKind], task: TaskId | None = None) -> Iterator[FactKind]:
         """All facts of a kind; with `task`, only those about it."""
-        found = cast("list[FactKind]", self._by_kind.get(kind, []))
-        return (fact for fact in found if task is None or fact.task == task)
+        if task is not None:
+            return self._about(kind, task)
+        return iter(cast("list[FactKind]", self._by_kind.get(kind, [])))
+
+    def _about(self, kind: type[FactKind], task: TaskId | None) -> Iterator[FactKind]:
+        """The facts of a kind about one task; None means here: about no task."""
+        return iter(cast("list[FactKind]", self._by_task.get((kind, task), [])))
 
     def lines(self, pattern: Pattern, task: TaskId | None = None) -> Iterator[LogLine]:
         return (line for line in self.of(LogLine, task) if pattern.search(line.text))
 
-    @property
-    def tasks(self) -> tuple[TaskId, ...]:
+    def _all_tasks(self) -> tuple[TaskId, ...]:
         """Every task of the job: those announced, and those only heard of."""
         announced = {
             TaskId.parse(name) for start in self.of(AttemptStarted) for name in start.tasks
@@ -55,10 +63,10 @@ class Evidence:
         return tuple(sorted(announced | {fact.task for fact in self.facts if fact.task}))
 
     def exit_of(self, task: TaskId | None) -> TaskExited | None:
-        return next((fact for fact in self.of(TaskExited) if fact.task == task), None)
+        return next(self._about(TaskExited, task), None)
 
     def pids_of(self, task: TaskId | None) -> set[int]:
-        return {fact.pid for fact in self.of(TaskStarted) if fact.task == task}
+        return {fact.pid for fact in self._about(TaskStarted, task)}
 
     def began_unix_s(self) -> float:
         return next((fact.began_unix_s for fact in self.of(AttemptStarted)), 0.0)
@@ -84,7 +92,8 @@ class Evidence:
         return exited
 
     def failures(self) -> Iterator[TaskExited]:
-        return (found for task in self.tasks if (found := self.failure_of(task)))
+        """Every task that ended badly and by itself, in the order of their names."""
+        return iter(self._failures)
 
     def ended_over(self, failure: TaskExited, *patterns: Pattern) -> bool:
         """Whether a task's end speaks of this: what it coped with before did not end it."""
@@ -99,7 +108,7 @@ class Evidence:
 
     def last_traceback(self, task: TaskId | None) -> TracebackSeen | None:
         """The traceback that ended a task, if one did."""
-        found = [fact for fact in self.of(TracebackSeen) if fact.task == task]
+        found = self._about(TracebackSeen, task)
         return max(found, key=lambda fact: (fact.stream == "err", fact.offset), default=None)
 
     def is_last_word(self, seen: TracebackSeen) -> bool:

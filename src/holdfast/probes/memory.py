@@ -1,6 +1,7 @@
 """A task's memory cgroup: its limit, and how often the kernel killed in it. v1 and v2."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _MOUNT = Path("/sys/fs/cgroup")
@@ -16,24 +17,32 @@ class MemoryCgroup:
 
 def memory_cgroup(pid: int) -> MemoryCgroup | None:
     """The memory cgroup a process is in, or None where it cannot be known."""
+    path = cgroup_path(pid)
+    return None if path is None else cgroup_at(path)
+
+
+def cgroup_path(pid: int) -> str | None:
+    """Where in the tree of memory cgroups a process is. Costs microseconds."""
     try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+        with open(f"/proc/{pid}/cgroup") as file:  # noqa: PTH123 - called for every task, often
+            lines = file.read().splitlines()
     except OSError:
         return None
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers == "memory":
-            return read_cgroup(path, _MOUNT / "memory")
-        if not controllers and (_MOUNT / "cgroup.controllers").exists():
-            return read_cgroup(path, _MOUNT)
+        if controllers == "memory" or (not controllers and _is_unified()):
+            return path
     return None
 
 
-def again(seen: MemoryCgroup) -> MemoryCgroup | None:
-    """The same cgroup now, which may have outlived its process."""
-    if (_MOUNT / "cgroup.controllers").exists():
-        return read_cgroup(seen.path, _MOUNT)
-    return read_cgroup(seen.path, _MOUNT / "memory")
+def cgroup_at(path: str) -> MemoryCgroup | None:
+    """A cgroup now, which may have outlived its processes. The kernel takes its time for it."""
+    return read_cgroup(path, _MOUNT if _is_unified() else _MOUNT / "memory")
+
+
+@cache
+def _is_unified() -> bool:
+    return (_MOUNT / "cgroup.controllers").exists()
 
 
 def read_cgroup(path: str, mount: Path) -> MemoryCgroup | None:
