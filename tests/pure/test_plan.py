@@ -1,0 +1,95 @@
+"""The plan is what will be started, in words that a person can check beforehand."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.launch.local import backend
+from holdfast.model.cluster import ClusterSpec, TaskId
+from holdfast.model.errors import BadInput
+from holdfast.model.job import Job
+from holdfast.model.plan import Plan, plan_tasks
+from holdfast.model.submission import decode_plan, encode_plan
+
+GOLDEN = Path(__file__).parent.parent / "plans" / "local.txt"
+JOB = Job(
+    command=("python", "train.py", "--name", "my model"),
+    workers=2,
+    ps=1,
+    chief=True,
+    evaluator=True,
+    env={"TOKEN": "hunter2", "HOLDFAST_TASK": "mine", "PYTHONUNBUFFERED": "0"},
+    keep_bytes=1 << 20,
+)
+CLUSTER = ClusterSpec({task: f"127.0.0.1:{20_000 + i}" for i, task in enumerate(JOB.tasks)})
+
+
+def plan() -> Plan:
+    return backend.plan(JOB, CLUSTER, run_id="20261115-1", run_dir="/data/runs/1")
+
+
+def test_the_plan_is_what_we_reviewed() -> None:
+    if os.environ.get("UPDATE"):
+        GOLDEN.write_text(plan().text() + "\n")
+    assert plan().text() + "\n" == GOLDEN.read_text()
+
+
+def test_the_same_job_gives_the_same_plan() -> None:
+    assert plan() == plan()
+
+
+def test_a_users_values_stay_unsaid() -> None:
+    assert plan().tasks[0].env["TOKEN"] == "hunter2"
+    assert "hunter2" not in plan().text()
+
+
+def test_a_user_may_ask_for_buffers_but_not_for_another_name() -> None:
+    env = plan().tasks[0].env
+    assert (env["PYTHONUNBUFFERED"], env["HOLDFAST_TASK"]) == ("0", "ps:0")
+
+
+def test_a_task_without_an_address_is_shown_as_such() -> None:
+    alone = plan_tasks(Job(command=("true",)), ClusterSpec({}), run_id="1", run_dir="/data/1")
+    assert "worker:0 at no address" in alone.text()
+
+
+def test_a_supervisor_gets_the_whole_plan() -> None:
+    assert decode_plan(encode_plan(plan())) == plan()
+
+
+@given(
+    st.lists(st.text(max_size=10), min_size=1, max_size=3),
+    st.dictionaries(st.text("ABC", min_size=1, max_size=5), st.text(max_size=10), max_size=3),
+    st.none() | st.integers(65_536, 1 << 40),
+)
+def test_any_plan_survives_the_pipe(
+    command: list[str], env: dict[str, str], keep_bytes: int | None
+) -> None:
+    if not command[0] or "\0" in "".join([*command, *env.values()]):
+        return
+    job = Job(command=tuple(command), env=env, keep_bytes=keep_bytes)
+    cluster = ClusterSpec({TaskId("worker", 0): "a:1"})
+    planned = plan_tasks(job, cluster, run_id="1", run_dir="/data/1")
+    assert decode_plan(encode_plan(planned)) == planned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"tasks":3}',
+        b'{"tasks":[],"run_id":"1","run_dir":"/","grace_s":"soon","keep_bytes":null}',
+        b'{"tasks":[{"task":"Nobody"}]}',
+        b'{"tasks":[{"task":"ps:0","address":"a","command":["x"],"env":3}]}',
+        b'{"tasks":["ps:0"]}',
+    ],
+)
+def test_what_is_no_plan_is_bad_input(text: bytes) -> None:
+    with pytest.raises(BadInput):
+        decode_plan(text)

@@ -1,0 +1,174 @@
+"""What every task is given: its TF_CONFIG, its variables, a clean start."""
+
+import json
+import os
+import re
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.timeout(60)
+Start = Any
+TELL = (
+    "import json, os, sys;"
+    "print(json.dumps({'env': dict(os.environ), 'argv': sys.argv[1:], 'cwd': os.getcwd(),"
+    " 'stdin': sys.stdin.read(), 'fds': os.listdir('/proc/self/fd')}))"
+)
+TELL_ALL = ("--", sys.executable, "-c", TELL)
+
+
+def told(job: Any, task: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(job.log(task))
+    return loaded
+
+
+def test_every_task_gets_its_own_place_in_one_cluster(start: Start) -> None:
+    job = start("--chief", "--ps", "2", "--workers", "2", "--evaluator", *TELL_ALL)
+    assert job.wait() == 0
+    members = ["chief:0", "ps:0", "ps:1", "worker:0", "worker:1"]
+    configs = {
+        task: json.loads(told(job, task)["env"]["TF_CONFIG"]) for task in (*members, "evaluator:0")
+    }
+    cluster = configs["chief:0"]["cluster"]
+    assert {role: len(addresses) for role, addresses in cluster.items()} == {
+        "chief": 1,
+        "ps": 2,
+        "worker": 2,
+    }
+    addresses = [address for role in cluster.values() for address in role]
+    assert len(set(addresses)) == len(members)
+    assert all(re.fullmatch(r"127\.0\.0\.1:\d{5}", address) for address in addresses)
+    for task, config in configs.items():
+        role, index = task.split(":")
+        assert config == {"cluster": cluster, "task": {"type": role, "index": int(index)}}
+        listed = cluster.get(role, [])
+        assert job.about["cluster"][task] == (listed[int(index)] if listed else job_address(job))
+    job.nothing_is_left()
+
+
+def job_address(job: Any) -> str:
+    """The evaluator's own address, which nobody else knows."""
+    address: str = job.about["cluster"]["evaluator:0"]
+    assert address not in json.dumps(json.loads(told(job, "chief:0")["env"]["TF_CONFIG"]))
+    return address
+
+
+def test_every_task_knows_its_run(start: Start, tmp_path: Path) -> None:
+    job = start("--workers", "2", "--env", "A=b=c d", "--env", "HOME=/nowhere", *TELL_ALL)
+    assert job.wait() == 0
+    for task in ("worker:0", "worker:1"):
+        found = told(job, task)
+        ours = {name: value for name, value in found["env"].items() if name.startswith("HOLDFAST_")}
+        del ours["HOLDFAST_TEST"]
+        assert ours == {
+            "HOLDFAST_RUN_ID": job.about["run_id"],
+            "HOLDFAST_RUN_DIR": str(job.run_dir),
+            "HOLDFAST_TASK": task,
+            "HOLDFAST_ATTEMPT": "1",
+        }
+        assert found["env"]["A"] == "b=c d"
+        assert found["env"]["HOME"] == "/nowhere"
+        assert found["env"]["PATH"] == os.environ["PATH"]
+        assert found["env"]["PYTHONUNBUFFERED"] == "1"
+        assert found["cwd"] == str(tmp_path)
+        assert found["stdin"] == ""
+
+
+def test_the_command_needs_no_dashes_and_keeps_its_options(start: Start) -> None:
+    script = start.script("tell.py", f"import sys\n{TELL}\n")
+    job = start(sys.executable, script, "--workers", "7", "-q", "--", "x y")
+    assert job.wait() == 0
+    assert told(job, "worker:0")["argv"] == ["--workers", "7", "-q", "--", "x y"]
+    assert list(job.about["cluster"]) == ["worker:0"]
+
+
+def test_a_job_file_says_the_same_as_the_command_line(start: Start) -> None:
+    file = start.place / "job.toml"
+    file.write_text(
+        f"command = {json.dumps(['sh', '-c', 'echo $WHO $LEVEL; exec sleep 0', 'x'])}\n"
+        "workers = 2\nps = 1\ngrace_s = 3.5\nkeep_bytes = '1M'\n"
+        "[env]\nWHO = 'file'\nLEVEL = 3\n"
+    )
+    plain = start(str(file))
+    over = start("--workers", "1", "--ps", "0", "--chief", "--env", "WHO=flag", str(file))
+    assert plain.wait() == over.wait() == 0
+    assert list(plain.about["cluster"]) == ["ps:0", "worker:0", "worker:1"]
+    assert plain.about["job"]["grace_s"] == 3.5
+    assert plain.about["job"]["keep_bytes"] == 1 << 20
+    assert plain.log("worker:1") == b"file 3\n"
+    assert list(over.about["cluster"]) == ["chief:0", "worker:0"]
+    assert over.about["job"]["grace_s"] == 3.5
+    assert over.log("worker:0") == b"flag 3\n"
+
+
+def test_a_plan_is_printed_and_nothing_is_started(
+    holdfast: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "job.toml"
+    file.write_text('command = ["touch", "started"]\nworkers = 2\nrun_dir = "r"\n')
+    by_file = holdfast("run", "--plan", "--chief", str(file))
+    by_flags = holdfast(
+        *("run", "--plan", "--chief", "--workers", "2", "--run-dir", "r", "--env", "TOKEN=s3cret"),
+        *("--", "touch", "started"),
+    )
+    assert by_file.returncode == by_flags.returncode == 0
+    assert "s3cret" not in by_flags.stdout
+    assert same_plan(by_file.stdout) == same_plan(by_flags.stdout.replace("  TOKEN='…'\n", ""))
+    assert [line for line in by_file.stdout.splitlines() if " at " in line] == [
+        line for line in by_file.stdout.splitlines() if re.match(r"(chief|worker):\d at 127", line)
+    ]
+    assert by_file.stdout.count("touch started") == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.toml"]
+
+
+def same_plan(text: str) -> str:
+    """Without ports and the name of the run, which differ every time."""
+    return re.sub(r"127\.0\.0\.1:\d+|RUN_ID=\S+", "…", text)
+
+
+def test_a_task_starts_with_a_clean_set_of_descriptors_and_signals(start: Start) -> None:
+    """Also where we were started with signals ignored, as by nohup or in the background."""
+    job = start(
+        "--",
+        "sh",
+        "-c",
+        "grep -E '^Sig(Blk|Ign)' /proc/self/status",
+        front=("env", "--ignore-signal=HUP,INT,TERM,USR1", start_holdfast()),
+    )
+    assert job.wait() == 0
+    masks = dict(line.split(b":\t") for line in job.log("worker:0").splitlines())
+    # Signals 32 and 33 are the C library's own: nobody can set them through it.
+    assert {name: int(mask, 16) & ~(3 << 31) for name, mask in masks.items()} == {
+        b"SigBlk": 0,
+        b"SigIgn": 0,
+    }
+
+
+def start_holdfast() -> str:
+    return str(Path(sys.executable).with_name("holdfast"))
+
+
+def test_a_folder_that_shadows_our_modules_does_not_become_a_part_of_us(start: Start) -> None:
+    for name in ("random", "select", "msgspec", "holdfast", "signal"):
+        start.script(f"{name}.py", "raise SystemExit('not ours')\n")
+    job = start("--", "echo", "fine")
+    assert job.wait() == 0
+    assert job.log("worker:0") == b"fine\n"
+    job.nothing_is_left()
+
+
+def test_many_tasks_need_no_larger_limit_and_do_not_inherit_ours(start: Start) -> None:
+    """Every task costs us descriptors; the limit it runs under stays the user's own."""
+
+    def limited() -> None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+
+    job = start("--workers", "40", "--", "sh", "-c", "ulimit -Sn", preexec_fn=limited)
+    assert job.wait() == 0, job.err
+    assert {job.log(f"worker:{index}") for index in range(40)} == {b"64\n"}
+    job.nothing_is_left()
