@@ -34,7 +34,7 @@ HEADINGS = [
     "## When this accusation would be wrong",
 ]
 JOURNAL_LINES_MAX = 25
-OF_THIS_MACHINE = re.compile(r"/work/|/root/|/tmp/cut|pyenv")
+OF_THIS_MACHINE = re.compile(r"/root/|/home/(?!user/)|pyenv")
 
 
 class Case(NamedTuple):

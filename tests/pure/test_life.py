@@ -153,6 +153,14 @@ def test_nobody_is_disturbed_while_all_is_well(job: Job) -> None:
     assert story.orders == []
 
 
+def test_after_the_end_nothing_happens() -> None:
+    story = story_of(Job(command=("train",)))
+    story.tell(TaskExited(at_s=1, host="a", task=TaskId("worker", 0), exit_code=0))
+    ended = story.life
+    story.tell(StopAsked(at_s=2, host="a", by="x", signal=2))
+    assert (story.life, story.orders) == (ended, [EndAttempt(why="the training is over")])
+
+
 def test_a_task_that_is_not_ours_changes_nothing() -> None:
     job = Job(command=("train",))
     story = story_of(job)

@@ -84,9 +84,9 @@ def _confidence(evidence: Evidence, failure: TaskExited) -> Confidence:
 
 
 def _sender(evidence: Evidence, failure: TaskExited, number: int) -> str:
-    for sent in evidence.of(SignalSent, failure.task):
-        if sent.signal == number:
-            return f"Holdfast ({sent.why})"
+    sent = [fact for fact in evidence.of(SignalSent, failure.task) if fact.signal == number]
+    if sent:
+        return f"Holdfast ({sent[0].why})"
     if number in SENDERS:
         return SENDERS[signal.Signals(number)]
     if number != signal.SIGKILL:
