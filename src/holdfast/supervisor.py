@@ -3,6 +3,7 @@
 It is no command, and imports no more than it needs: it lives as long as the training.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -33,9 +34,17 @@ def main() -> None:
     # The terminal's signals are the front's to translate; a hang-up is not the job's end.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
+    _keep_to_ourselves()
     plan = decode_plan(sys.stdin.buffer.read())
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     supervise(plan, open_run_dir(Path(plan.run_dir)), files_max=int(sys.argv[1]))
+
+
+def _keep_to_ourselves() -> None:
+    """The claims on the ports are ours: given to every task, they would eat up its limit."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - as probes.process
+        with contextlib.suppress(OSError):  # the one that listed them
+            os.set_inheritable(int(name), False)  # noqa: FBT003 - its only way
 
 
 def supervise(plan: Plan, run_dir: RunDir, *, files_max: int) -> None:

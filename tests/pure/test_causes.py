@@ -5,6 +5,10 @@ A case is a title, some words about where it was cut from, a journal, and what i
     expect: disk-full at worker:0, echoes worker:1; killed-by-signal at worker:2
     expect: nothing             nobody failed, nobody is accused
     expect: cannot-tell         somebody failed, and nobody is accused
+
+Below it may stand how sure we are, and the sentence itself or its beginning:
+
+    says: certain: worker:0 could not write at /data/ckpt-40
 """
 
 import re
@@ -23,7 +27,7 @@ from holdfast.model.findings import Diagnosis, Finding, Verdict
 FIXTURES = Path(__file__).parent.parent / "causes"
 CASE = re.compile(
     r"^## (?P<title>[^\n]+)\n(?:(?!```|## )[^\n]*\n)*```journal\n(?P<journal>.*?)```\n"
-    r"expect: (?P<expect>[^\n]+)$",
+    r"expect: (?P<expect>[^\n]+)$(?:\nsays: (?P<says>[^\n]+)$)?",
     re.DOTALL | re.MULTILINE,
 )
 HEADINGS = [
@@ -42,10 +46,11 @@ class Case(NamedTuple):
     title: str
     journal: str
     expect: str
+    says: str | None
 
 
 CASES = [
-    Case(path.stem, found["title"], found["journal"], found["expect"])
+    Case(path.stem, found["title"], found["journal"], found["expect"], found["says"])
     for path in sorted(FIXTURES.glob("*.md"))
     for found in CASE.finditer(path.read_text())
 ]
@@ -77,6 +82,9 @@ def test_diagnosis(case: Case) -> None:
     diagnosis = diagnose(Evidence(filter(reaches_us, seen)))
     assert in_words(diagnosis) == case.expect
     assert not diagnosis.broken
+    if case.says:
+        proof = diagnosis.findings[0].proof
+        assert f"{proof.confidence}: {proof.says}".startswith(case.says)
 
 
 @each_case

@@ -1,6 +1,7 @@
 """The questions that causes ask of the facts, and what counts as a failure."""
 
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -140,6 +141,16 @@ def test_the_traceback_that_ended_a_task_is_the_last_one_on_stderr() -> None:
     assert Evidence([shown, last, first]).last_traceback(WORKER) == last
     assert Evidence([shown]).last_traceback(WORKER) == shown
     assert Evidence([shown]).last_traceback(PS) is None
+
+
+def test_a_traceback_that_python_ignored_ended_nobody() -> None:
+    own = replace(traceback("wrong labels"), line=10)
+    late = replace(traceback("'NoneType' object is not callable", offset=30), line=31)
+    ignored = line(1, "Exception ignored in: <function Pool.__del__>", number=30, offset=20)
+    elsewhere = replace(ignored, task=PS)
+    assert Evidence([own, ignored, late]).last_traceback(WORKER) == own
+    assert Evidence([own, elsewhere, late]).last_traceback(WORKER) == late
+    assert Evidence([ignored, late]).last_traceback(WORKER) is None
 
 
 @pytest.mark.parametrize(

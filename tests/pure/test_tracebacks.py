@@ -74,6 +74,7 @@ def test_frames_with_their_code_and_the_exception() -> None:
         "INFO:tensorflow:Waiting for model to be ready.",
         "Traceback (most recent call last):",
         "During handling of the above exception, another exception occurred:",
+        "Exception ignored in: <function Pool.__del__ at 0x7f9e983b34ad>",
         "The above exception was the direct cause of the following exception:",
     ],
 )

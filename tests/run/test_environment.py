@@ -76,6 +76,7 @@ def test_every_task_knows_its_run(start: Start, tmp_path: Path) -> None:
         assert found["env"]["PYTHONUNBUFFERED"] == "1"
         assert found["cwd"] == str(tmp_path)
         assert found["stdin"] == ""
+        assert set(found["fds"]) <= {"0", "1", "2", "3"}, "nothing of ours, and how it looked"
 
 
 def test_the_command_needs_no_dashes_and_keeps_its_options(start: Start) -> None:
@@ -150,6 +151,21 @@ def test_a_task_starts_with_a_clean_set_of_descriptors_and_signals(start: Start)
 
 def start_holdfast() -> str:
     return str(Path(sys.executable).with_name("holdfast"))
+
+
+def test_the_path_given_to_the_tasks_is_where_their_command_is_looked_for(start: Start) -> None:
+    tools = start.place / "tools"
+    tools.mkdir()
+    (tools / "train").write_text("#!/bin/sh\necho found in $PATH\n")
+    (tools / "train").chmod(0o755)
+    found = start("--env", f"PATH={tools}:/usr/bin:/bin", "--", "train")
+    hidden = start("--env", "PATH=/usr/bin:/bin", "--", "train", env={"PATH": f"{tools}:/bin"})
+    assert found.wait() == 0
+    assert found.log("worker:0") == f"found in {tools}:/usr/bin:/bin\n".encode()
+    assert hidden.wait() == 127
+    (tools / "train").chmod(0o644)
+    barred = start("--env", f"PATH={tools}:/usr/bin:/bin", "--", "train")
+    assert barred.wait() == 126
 
 
 def test_a_folder_that_shadows_our_modules_does_not_become_a_part_of_us(start: Start) -> None:

@@ -100,10 +100,10 @@ def test_a_grandchild_that_keeps_the_output_open_keeps_nobody_waiting() -> None:
 # forked twice, without our environment, deaf to SIGTERM. Each tells its pid.
 TREE = """
 trap '' TERM
-sh -c 'echo $$; exec sleep 1001' &
-setsid sh -c 'echo $$; exec sleep 1002' &
-(setsid sh -c 'echo $$; exec sleep 1003' &)
-env -i sh -c 'echo $$; exec sleep 1004' &
+sh -c 'echo $$; exec sleep 41' &
+setsid sh -c 'echo $$; exec sleep 42' &
+(setsid sh -c 'echo $$; exec sleep 43' &)
+env -i sh -c 'echo $$; exec sleep 44' &
 echo $$
 echo so far >&2
 wait

@@ -17,6 +17,7 @@ from holdfast import RunningProcess
 pytestmark = pytest.mark.timeout(60)
 PIPE, STDOUT = subprocess.PIPE, subprocess.STDOUT
 PYTHON = sys.executable
+BOUNDED = ("timeout", "25")  # should reading its input to the end ever fail to end it
 
 
 def test_lines_can_be_read_as_they_come(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_reading_ends_with_the_process_not_with_its_grandchildren() -> None:
 
 
 def test_input_can_be_written_by_hand_or_by_communicate() -> None:
-    with RunningProcess(["cat"], stdin=PIPE, stdout=PIPE, text=True) as process:
+    with RunningProcess([*BOUNDED, "cat"], stdin=PIPE, stdout=PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("one\n")
@@ -61,19 +62,19 @@ def test_input_can_be_written_by_hand_or_by_communicate() -> None:
 
 
 def test_the_end_of_a_with_block_is_the_end_of_the_input() -> None:
-    with RunningProcess(["cat"], stdin=PIPE, stdout=PIPE) as process:
+    with RunningProcess([*BOUNDED, "cat"], stdin=PIPE, stdout=PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(b"x")
     assert process.returncode == 0
 
 
 def test_communicate_ends_the_input_also_without_any() -> None:
-    with RunningProcess(["cat"], stdin=PIPE, stdout=PIPE) as process:
+    with RunningProcess([*BOUNDED, "cat"], stdin=PIPE, stdout=PIPE) as process:
         assert process.communicate(timeout=30) == (b"", None)
 
 
 def test_input_that_nobody_reads_does_not_outlast_the_time_out() -> None:
-    with RunningProcess(["sleep", "600"], stdin=PIPE, stdout=PIPE) as process:
+    with RunningProcess(["sleep", "25"], stdin=PIPE, stdout=PIPE) as process:
         began_s = time.monotonic()
         with pytest.raises(subprocess.TimeoutExpired) as expired:
             process.communicate(b"x" * 10_000_000, timeout=0.3)
@@ -97,7 +98,7 @@ def test_communicate_can_be_called_again_after_a_time_out(tmp_path: Path) -> Non
 
 
 def test_signals_poll_and_wait_are_those_of_popen() -> None:
-    with RunningProcess(["sleep", "600"]) as process:
+    with RunningProcess(["sleep", "25"]) as process:
         assert process.poll() is None
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.05)

@@ -2,7 +2,9 @@
 
 import contextlib
 import ctypes
+import errno
 import os
+import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +36,8 @@ def spawn(
         (os.POSIX_SPAWN_OPEN, 2, f"/proc/self/fd/{err_fd}", os.O_WRONLY | os.O_APPEND, 0),
     ]
     with files_limited_to(files_max):
-        pid = os.posix_spawnp(
-            command[0],
+        pid = os.posix_spawn(
+            _place_of(command[0], env),
             list(command),
             dict(env),
             file_actions=redirect,
@@ -44,6 +46,18 @@ def spawn(
             setsigdef=_CATCHABLE,
         )
     return Spawned(pid, os.pidfd_open(pid))
+
+
+def _place_of(program: str, env: Mapping[str, str]) -> str:
+    """Where the task's own PATH leads, as a shell would look in it: it may not be ours."""
+    if "/" in program:
+        return program
+    found = shutil.which(program, path=env.get("PATH", os.defpath))
+    if found is None:
+        there = shutil.which(program, mode=os.F_OK, path=env.get("PATH", os.defpath))
+        number = errno.EACCES if there else errno.ENOENT
+        raise OSError(number, os.strerror(number), program)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,10 +288,10 @@ class Front:
         least = sys.maxsize
         deadline_s = time.monotonic() + DRAIN_S
         while left := self._watch.drain(time.monotonic() - began_s, width=width_of(sys.stdout)):
+            if self._asked or (left >= least and time.monotonic() > deadline_s):
+                return self._watch.lines_left()
             if left < least:
                 least, deadline_s = left, time.monotonic() + DRAIN_S
-            elif time.monotonic() > deadline_s or self._asked:
-                return self._watch.lines_left()
             else:
                 time.sleep(PAUSE_S)
         return 0

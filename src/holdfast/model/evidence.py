@@ -21,6 +21,7 @@ from holdfast.model.pattern import Pattern
 
 FactKind = TypeVar("FactKind", bound=Fact)
 CHIEF = TaskId("chief", 0)
+IGNORED = "Exception ignored in"  # Python's words above a traceback that ends nobody
 SHELL_SIGNAL_BASE = 128
 SIGNAL_MAX = 64
 LAST_WORD_LENGTH = 200  # enough to know a line again, and less than last words are cut to
@@ -107,8 +108,17 @@ class Evidence:
         return words or [line.text for line in self.of(LogLine, task)]
 
     def last_traceback(self, task: TaskId | None) -> TracebackSeen | None:
-        """The traceback that ended a task, if one did."""
-        found = self._about(TracebackSeen, task)
+        """The traceback that ended a task, if one did: not one that Python ignored on the way."""
+        ignored = {
+            (line.stream, line.line + 1)
+            for line in self._about(LogLine, task)
+            if line.text.startswith(IGNORED)
+        }
+        found = (
+            seen
+            for seen in self._about(TracebackSeen, task)
+            if (seen.stream, seen.line) not in ignored
+        )
         return max(found, key=lambda fact: (fact.stream == "err", fact.offset), default=None)
 
     def is_last_word(self, seen: TracebackSeen) -> bool:

@@ -16,7 +16,8 @@ _EXCEPTION = Pattern(r"^([A-Za-z_][\w.]*)(?:: ?(.*))?$")
 # What certainly is not a continuation of an exception's message.
 _NEXT_RECORD = Pattern(
     r"^(?:[IWEF]\d{4} |\d{4}-\d\d-\d\d[ T]|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):"
-    r"|Traceback \(most recent|During handling of the above|The above exception was)"
+    r"|Traceback \(most recent|During handling of the above|The above exception was"
+    r"|Exception ignored in)"
 )
 # TensorFlow puts where a graph's node was defined, again and again, before what went wrong.
 _GRAPH_NOISE = Pattern(

@@ -22,7 +22,7 @@ TensorFlow's own exceptions, for what they complain about may be another task's 
 
 from collections.abc import Iterator
 
-from holdfast.model.evidence import Evidence
+from holdfast.model.evidence import IGNORED, Evidence
 from holdfast.model.facts import LastWords, TaskExited, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
@@ -95,7 +95,7 @@ def _place(seen: TracebackSeen) -> str:
 cause = Cause(
     family="python-exception-user-code",
     detect=detect,
-    hears=(NO_TRACEBACK,),
+    hears=(NO_TRACEBACK, Pattern(f"^{IGNORED}")),
     remedy=AskHuman(),
     yields_to=frozenset(
         {
