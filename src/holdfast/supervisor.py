@@ -16,9 +16,10 @@ from typing import Literal
 from holdfast import __version__
 from holdfast.agent.clock import Clock
 from holdfast.agent.tasks import Agent
-from holdfast.coordinator.loop import Loop
+from holdfast.coordinator.loop import Loop, complain
 from holdfast.logdir.journal import open_journal
 from holdfast.logdir.run_dir import RunDir, log_name, open_run_dir
+from holdfast.model.errors import StorageFailed
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted
 from holdfast.model.findings import Finding
@@ -82,15 +83,22 @@ def _knock(door: Door, number: int, _: object) -> None:
 
 def _write(run_dir: RunDir, finding: Finding, evidence: Evidence) -> None:
     line = finding_line(finding, evidence, log_name=log_name)
-    run_dir.append_line("findings.jsonl", line)
+    with contextlib.suppress(StorageFailed):  # told again at the end, in the report
+        run_dir.append_line("findings.jsonl", line)
 
 
 def _conclude(loop: Loop, run_dir: RunDir, clock: Clock, host: str) -> None:
     """The report first, the journal's last fact after it: who sees that sees all."""
     diagnosis, ended = loop.judge(clock.at_s(), host)
     evidence = Evidence(loop.facts)
-    run_dir.write_json("report.json", report(diagnosis, evidence, log_name=log_name))
-    loop.take([ended])
+    try:
+        run_dir.write_json("report.json", report(diagnosis, evidence, log_name=log_name))
+        loop.take([ended])
+    except StorageFailed as error:
+        complain(error.message)
+        loop.unsaved.append(ended)
+    if loop.unsaved:
+        sys.exit(StorageFailed.exit_code)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ import msgspec
 
 from holdfast.cli import wants_colour, width_of
 from holdfast.diagnose import diagnose
-from holdfast.logdir.journal import read_journal
+from holdfast.logdir.journal import is_being_written, read_journal
 from holdfast.logdir.run_dir import log_name, open_run_dir
 from holdfast.model.evidence import Evidence
+from holdfast.model.facts import AttemptEnded
 from holdfast.model.findings import Verdict
 from holdfast.views.report import report
 from holdfast.views.text import report_text
@@ -39,6 +40,11 @@ def command(run_dir: Path, shape: str) -> None:
     evidence = Evidence(replay.facts)
     diagnosis = diagnose(evidence)
     shown = report(diagnosis, evidence, log_name=log_name)
+    verdict = diagnosis.verdict
+    if not any(evidence.of(AttemptEnded)) and not is_being_written(folder):
+        shown["unknown"] = [*shown["unknown"], "the end: nobody writes this journal any more"]
+        verdict = Verdict.CANNOT_TELL if verdict is Verdict.HEALTHY else verdict
+        shown["verdict"] = str(verdict)
     if replay.skipped:
         lost = f"{replay.skipped} records of the journal: {replay.why_skipped}"
         shown["unknown"] = [*shown["unknown"], lost]
@@ -46,7 +52,7 @@ def command(run_dir: Path, shape: str) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
     else:
         click.echo(report_text(shown, width=width_of(sys.stdout), colour=wants_colour(sys.stdout)))
-        if diagnosis.verdict is Verdict.HEALTHY:  # calm is not complete: the run may go on
+        if verdict is Verdict.HEALTHY:  # calm is not complete: the run may go on
             for gap in shown["unknown"]:
                 click.echo(f"unknown: {gap}")
-    sys.exit(EXIT_CODES[diagnosis.verdict])
+    sys.exit(EXIT_CODES[verdict])

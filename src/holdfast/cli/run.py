@@ -21,7 +21,7 @@ from holdfast.cli import wants_colour, width_of
 from holdfast.launch.local import backend
 from holdfast.logdir.run_dir import RunDir, create_run_dir
 from holdfast.model.cluster import TaskId
-from holdfast.model.errors import BadJob, MissingInput, Unreachable, UsageError
+from holdfast.model.errors import BadJob, MissingInput, StorageFailed, Unreachable, UsageError
 from holdfast.model.facts import AttemptEnded
 from holdfast.model.job import Job
 from holdfast.model.job_file import JobFile, make_job, parse_job_file
@@ -323,6 +323,12 @@ class Front:
     def _lost_supervisor(self) -> None:
         self._screen.close(DRAIN_S)
         code = self._supervisor.returncode
+        if code == StorageFailed.exit_code:
+            raise StorageFailed(
+                f"the job has ended, but its journal and report did not fit into"
+                f" {self._run_dir.path}",
+                do=f"free space there (df -h), then read {self._run_dir.path}/logs",
+            )
         raise Unreachable(
             f"the supervisor ended unexpectedly ({code}); tasks that had started run on",
             do=f"read {self._run_dir.path}/supervisor.log, then"

@@ -1,11 +1,14 @@
 """Read a fact, append it, advance, obey. No policy lives here."""
 
+import contextlib
 import selectors
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from holdfast.diagnose import diagnose
 from holdfast.logdir.journal import Journal
+from holdfast.model.errors import StorageFailed
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded, Fact, TaskExited, TaskNotStarted, TimePassed
 from holdfast.model.findings import Confidence, Diagnosis, Finding
@@ -16,6 +19,7 @@ from holdfast.recover.life import Life, advance
 TICK_S = 0.25
 # After a death its last lines are still being read: wait for them before accusing anybody.
 JUDGE_AFTER_S = 1.0
+UNSAVED_MAX = 100_000
 Batch = list[Fact]
 
 
@@ -53,6 +57,8 @@ class Loop:
         self._looking: Iterator[Batch] = iter(())
         self._idle = True  # nothing to look at until the next tick
         self.facts: list[Fact] = []
+        self.unsaved: list[Fact] = []
+        self._trouble = False
         self.ending: EndAttempt | None = None
 
     def run(self, first: Iterable[Batch], host: str) -> None:
@@ -103,13 +109,27 @@ class Loop:
         """Append first: what is acted on is in the journal."""
         if not batch:
             return
-        self._journal.append(*batch)
+        self._append(batch)
         self.facts += batch
         for fact in batch:
             if _is_failure(fact):
                 self._judge_at_s = fact.at_s + JUDGE_AFTER_S
             self._life, orders = advance(self._life, fact)
             self._obey(orders)
+
+    def _append(self, batch: Batch) -> None:
+        """A full disk must not end the job: what does not go in now goes in with the next."""
+        self.unsaved += batch
+        try:
+            self._journal.append(*self.unsaved)
+        except StorageFailed as error:
+            if not self._trouble:
+                complain(f"{error}; kept in memory until it goes again")
+            self._trouble = True
+            del self.unsaved[UNSAVED_MAX:]  # the first ones tell most
+            return
+        self.unsaved.clear()
+        self._trouble = False
 
     def judge(self, at_s: float, host: str) -> tuple[Diagnosis, AttemptEnded]:
         """The verdict on the whole attempt."""
@@ -145,7 +165,7 @@ class Loop:
         """A tick that changes nothing is not worth a line in the journal."""
         life, orders = advance(self._life, tick)
         if orders:
-            self._journal.append(tick)
+            self._append([tick])
             self.facts.append(tick)
         self._life = life
         self._obey(orders)
@@ -167,3 +187,10 @@ def _is_failure(fact: Fact) -> bool:
 def _is_sure(finding: Finding) -> bool:
     sure = finding.proof.confidence in {Confidence.CERTAIN, Confidence.HIGH}
     return sure and not finding.cause.echo
+
+
+def complain(words: str) -> None:
+    """Into the supervisor's log, which may lie on the very disk that is full."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(words + "\n")
+        sys.stderr.flush()

@@ -146,6 +146,23 @@ def _needs_segments(run_dir: RunDir, shared: bool | None) -> bool:  # noqa: FBT0
     return shared or len(os.fsencode(folder_of(run_dir))) > _SQLITE_PATH_BYTES_MAX
 
 
+def is_being_written(run_dir: RunDir) -> bool:
+    """Whether somebody holds the journal: a run that is under way, not one that broke off."""
+    try:
+        fd = os.open(_LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=run_dir.fd)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return False
+
+
 def _lock(run_dir: RunDir) -> int:
     """Held as long as the descriptor is open; the kernel drops it when we die."""
     with write_errors(run_dir.place(_LOCK)):

@@ -120,6 +120,8 @@ class _Page:
             says = f"{failed} failed, and nothing seen proves why"
         elif report["broken"]:
             says = "a rule of ours crashed, so its silence proves nothing"
+        elif report["unknown"]:
+            says = "what was written down does not say how this ended"
         else:
             says = "there are no facts to judge by"
         yield from self.headline("cannot tell", says, _YELLOW)
