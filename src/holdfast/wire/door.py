@@ -5,7 +5,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -23,7 +23,7 @@ class Request(msgspec.Struct):
     """What somebody outside may ask for."""
 
     ask: Literal["stop", "kill", "signal"]
-    signal: int
+    signal: Annotated[int, msgspec.Meta(ge=1, le=64)]
     by: str
 
 
