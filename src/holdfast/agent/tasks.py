@@ -146,7 +146,7 @@ class Agent:
         yield [exited]
         where = self._where(task)
         if exited.exit_code != 0:
-            yield [*self._oom_kills(), *aftermath.memory_kills(where, running.cgroup)]
+            yield [*self._oom_kills(), *self._cgroup_kills(where, running.cgroup)]
             yield [
                 *aftermath.limits(where, running.spawned.pid),
                 *aftermath.rooms(where, self._run_dir.path),
@@ -160,6 +160,16 @@ class Agent:
         del self._tasks[task]
         if self._reading:
             self._reading.read_tail(task)
+
+    def _cgroup_kills(self, where: aftermath.Where, before: MemoryCgroup | None) -> Batch:
+        """Each kill is told of one task only: the next to die in that cgroup starts afresh."""
+        facts: Batch = list(aftermath.memory_kills(where, before))
+        if facts and before and (now := cgroup_at(before.path)):
+            self._cgroups[before.path] = now
+            for running in self._tasks.values():
+                if running.cgroup and running.cgroup.path == before.path:
+                    running.cgroup = now
+        return facts
 
     def look(self) -> Iterator[Batch]:
         """What is not told by a file descriptor: memory cgroups, idle tasks, orphans."""
