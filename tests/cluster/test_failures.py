@@ -32,6 +32,7 @@ def test_a_parameter_server_killed_by_its_memory_limit(
     assert ran.root == ("cgroup-out-of-memory", "ps:0")
     assert ran.report["findings"][0]["family"] == "oom-host"
     assert ran.report["findings"][0]["confidence"] == "certain"
+    assert "the memory limit of 700 MiB" in ran.report["findings"][0]["says"]
     assert ran.echoes == {"chief:0", "worker:0", "worker:1"}
     assert len(ran.report["findings"]) == 1
     assert ran.exit_code == 137

@@ -15,7 +15,7 @@ from holdfast.model.facts import (
     PortHeld,
 )
 from holdfast.probes.disk import room_at
-from holdfast.probes.memory import MemoryCgroup, cgroup_at
+from holdfast.probes.memory import MemoryCgroup
 from holdfast.probes.net import holder_of
 from holdfast.probes.output import LAST_WORDS_BYTES, last_words
 from holdfast.probes.process import open_files_limit
@@ -32,10 +32,9 @@ def words_left(where: Where, streams: dict[str, int]) -> Iterator[Fact]:
             yield found
 
 
-def memory_kills(where: Where, before: MemoryCgroup | None) -> Iterator[Fact]:
-    """Whether the task's memory cgroup counts more OOM kills than when we first saw it."""
-    now = cgroup_at(before.path) if before else None
-    if before and now and now.kills > before.kills:
+def memory_kills(where: Where, before: MemoryCgroup, now: MemoryCgroup) -> Iterator[Fact]:
+    """The OOM kills that a memory cgroup counts since we first saw it."""
+    if now.kills > before.kills:
         yield CgroupKilledForMemory(
             cgroup=now.path,
             kills=now.kills - before.kills,

@@ -20,7 +20,7 @@ from holdfast.model.facts import (
 )
 from holdfast.model.findings import Diagnosis
 from holdfast.probes.kernel import KernelLog
-from holdfast.probes.memory import memory_cgroup
+from holdfast.probes.memory import cgroup_at, memory_cgroup
 from holdfast.probes.output import Listener
 
 PROCESS = TaskId("process", 0)
@@ -46,7 +46,9 @@ class MemoryWitness:
                 cgroup=kill.cgroup,
                 **{**where, "task": PROCESS if kill.pid == self._pid else None},
             )
-        yield from aftermath.memory_kills(where, self._cgroup)
+        now = cgroup_at(self._cgroup.path) if self._cgroup else None
+        if self._cgroup and now:
+            yield from aftermath.memory_kills(where, self._cgroup, now)
 
     def close(self) -> None:
         self._kernel.close()

@@ -41,7 +41,7 @@ class RunningTask:
     planned: PlannedTask
     spawned: Spawned
     streams: dict[str, int]  # for reading
-    cgroup: MemoryCgroup | None = None
+    cgroups: frozenset[str] = frozenset()  # the memory cgroups it has been in
     family: frozenset[int] = frozenset()  # its processes when we last looked
     idle: IdleWatch | None = None
 
@@ -146,7 +146,7 @@ class Agent:
         yield [exited]
         where = self._where(task)
         if exited.exit_code != 0:
-            yield [*self._oom_kills(), *self._cgroup_kills(where, running.cgroup)]
+            yield [*self._oom_kills(), *self._cgroup_kills(where, running.cgroups)]
             yield [
                 *aftermath.limits(where, running.spawned.pid),
                 *aftermath.rooms(where, self._run_dir.path),
@@ -161,14 +161,14 @@ class Agent:
         if self._reading:
             self._reading.read_tail(task)
 
-    def _cgroup_kills(self, where: aftermath.Where, before: MemoryCgroup | None) -> Batch:
+    def _cgroup_kills(self, where: aftermath.Where, paths: frozenset[str]) -> Batch:
         """Each kill is told of one task only: the next to die in that cgroup starts afresh."""
-        facts: Batch = list(aftermath.memory_kills(where, before))
-        if facts and before and (now := cgroup_at(before.path)):
-            self._cgroups[before.path] = now
-            for running in self._tasks.values():
-                if running.cgroup and running.cgroup.path == before.path:
-                    running.cgroup = now
+        facts: Batch = []
+        for path in sorted(paths):
+            before, now = self._cgroups[path], cgroup_at(path)
+            if now is not None:
+                facts += aftermath.memory_kills(where, before, now)
+                self._cgroups[path] = now
         return facts
 
     def look(self) -> Iterator[Batch]:
@@ -191,10 +191,10 @@ class Agent:
         below = descendants(pid, children)
         running.family = frozenset({pid, *(process.pid for process in below)})
         path = cgroup_path(pid)
-        if path is not None and (running.cgroup is None or running.cgroup.path != path):
-            running.cgroup = self._cgroups.get(path) or cgroup_at(path)
-            if running.cgroup is not None:
-                self._cgroups[path] = running.cgroup
+        if path is not None and path not in running.cgroups and (now := cgroup_at(path)):
+            # A dying process is already out of its cgroup: where it has been counts, too.
+            running.cgroups |= {path}
+            self._cgroups.setdefault(path, now)
         idle_s = running.idle.look(self._clock.at_s(), children) if running.idle else None
         if idle_s is None:
             return []
