@@ -51,7 +51,9 @@ def command(run_dir: Path, shape: str) -> None:
     if shape == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
     else:
-        click.echo(report_text(shown, width=width_of(sys.stdout), colour=wants_colour(sys.stdout)))
+        colour = wants_colour(sys.stdout)
+        text = report_text(shown, width=width_of(sys.stdout), colour=colour)
+        click.echo(text, color=colour)
         if verdict is Verdict.HEALTHY:  # calm is not complete: the run may go on
             for gap in shown["unknown"]:
                 click.echo(f"unknown: {gap}")

@@ -356,7 +356,7 @@ class Front:
             words.append(f"{ended.why}: exit code {ended.exit_code}")
         words.append(f"logs, journal and report: {self._run_dir.path}")
         try:
-            click.echo("\n".join(words))
+            click.echo("\n".join(words), color=wants_colour(sys.stdout))
         except OSError:  # whoever watched has gone: the report is on disk
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python complains at its end
         return ended.exit_code
