@@ -37,7 +37,7 @@ test: check ## All tests: the pure half with its coverage, then real processes a
 	$(BIN)/pytest -q tests --ignore tests/pure
 
 bench: $(MADE) ## Measure output capture and overhead against the limits and the peers
-	$(BIN)/python bench/output.py
+	$(BIN)/python -m bench.output
 	$(BIN)/python bench/overhead.py
 
 lock: $(MADE) ## Renew requirements.lock

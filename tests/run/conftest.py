@@ -161,6 +161,8 @@ class Job:
         if self.front.poll() is None:
             self.front.kill()
         self.front.wait()
+        if self.front.stdout:
+            self.front.stdout.close()
 
 
 def cmdline_of(pid: int) -> bytes:

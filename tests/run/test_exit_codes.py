@@ -37,28 +37,23 @@ def test_an_end_that_nothing_explains_is_1_and_said_to_be_unknown(start: Start) 
     assert "some last words" in job.out
 
 
-@pytest.mark.parametrize(
-    ("content", "mode", "code"),
-    [
-        (None, 0, 127),
-        ("#!/bin/sh\n", 0o644, 126),
-        ("no program\n", 0o755, 126),
-        ("#!/no/such/interpreter\n", 0o755, 127),
-    ],
-    ids=["missing", "not-executable", "no-program", "no-interpreter"],
-)
-def test_a_command_that_cannot_be_executed(
-    start: Start, content: str | None, mode: int, code: int
-) -> None:
-    path = start.place / "train"
-    if content is not None:
-        path.write_text(content)
-        path.chmod(mode)
-    job = start("--ps", "1", "--workers", "2", "--", str(path))
-    assert job.wait() == code
-    assert job.root[0] == "command-not-found"
-    assert str(path) in job.out
-    job.nothing_is_left()
+def test_a_command_that_cannot_be_executed(start: Start) -> None:
+    places = {
+        "missing": (None, 0, 127),
+        "not-executable": ("#!/bin/sh\n", 0o644, 126),
+        "no-program": ("no program\n", 0o755, 126),
+        "no-interpreter": ("#!/no/such/interpreter\n", 0o755, 127),
+    }
+    for name, (content, mode, _) in places.items():
+        if content is not None:
+            (start.place / name).write_text(content)
+            (start.place / name).chmod(mode)
+        start("--ps", "1", "--workers", "2", "--", f"./{name}")
+    for job, (name, (_, _, code)) in zip(start.jobs, places.items(), strict=True):
+        assert job.wait() == code, name
+        assert job.root[0] == "command-not-found"
+        assert f"./{name}" in job.out
+        job.nothing_is_left()
 
 
 def test_a_worker_killed_by_hand_is_137_at_that_worker(start: Start) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast.model.facts import AttemptEnded, TaskExited
+from holdfast.views.live import BYTES_QUEUED_MAX
 
 pytestmark = pytest.mark.timeout(90)
 Start = Any
@@ -71,18 +72,29 @@ def test_a_slow_reader_of_a_pipe_gets_every_line(start: Start) -> None:
     assert lines[:60_000] == [f"worker:0 │ {number}" for number in range(1, 60_001)]
 
 
-def test_a_pipe_that_nobody_reads_holds_up_neither_the_job_nor_its_end(start: Start) -> None:
-    long = f'{sys.executable} -c \'print(("x" * 1000 + "\\n") * 9000)\''
-    job = start(
-        "--", "sh", "-c", f"{long}; echo flooded >&2; exec sleep 600", stdout=subprocess.PIPE
-    )
-    job.until_says("worker:0", b"flooded", stream="err")
+def test_a_pipe_that_nobody_reads_holds_up_neither_the_job_nor_its_end(
+    start: Start, poll_until: Any
+) -> None:
+    """Long lines, all different: the front's own queue is full too when Ctrl-C comes."""
+    go = start.place / "go"
+    wait = f"echo ready >&2; until [ -e {go} ]; do sleep 0.02; done"
+    flood = f"{sys.executable} -c 'for number in range(9000): print(str(number) * 300)'"
+    job = start("--", "sh", "-c", f"{wait}; {flood}; exec sleep 600", stdout=subprocess.PIPE)
+    job.until_says("worker:0", b"ready", stream="err")
+    before = bytes_read_by(job.front.pid)
+    go.touch()
+    much = BYTES_QUEUED_MAX + 50_000
+    poll_until(lambda: bytes_read_by(job.front.pid) - before > much, "the front's queue to fill")
     job.front.send_signal(signal.SIGINT)
     assert job.until_fact(AttemptEnded).exit_code == 130
     job.front.stdout.close()
     assert job.wait() == 130
     assert "Traceback" not in job.err
     job.nothing_is_left()
+
+
+def bytes_read_by(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/io").read_text().split()[1])
 
 
 def test_a_reader_that_goes_away_leaves_the_job_and_its_exit_code(start: Start) -> None:
@@ -100,16 +112,16 @@ def test_a_reader_that_goes_away_leaves_the_job_and_its_exit_code(start: Start) 
     assert job.err == ""
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_standard_streams_are_no_reason_to_fail(start: Start, closed: str) -> None:
+def test_closed_standard_streams_are_no_reason_to_fail(start: Start) -> None:
     """As some daemons start their children: then our files must not take those numbers."""
-    job = start(
-        "--", "echo", "fine", front=("sh", "-c", f'exec "$0" "$@" {closed}', start_holdfast())
-    )
-    assert job.wait() == 0
-    assert job.log("worker:0") == b"fine\n"
-    assert "Traceback" not in job.err
-    job.nothing_is_left()
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        closing = ("sh", "-c", f'exec "$0" "$@" {closed}', start_holdfast())
+        start("--", "echo", "fine", front=closing)
+    for job in start.jobs:
+        assert job.wait() == 0
+        assert job.log("worker:0") == b"fine\n"
+        assert "Traceback" not in job.err
+        job.nothing_is_left()
 
 
 def start_holdfast() -> str:

@@ -83,7 +83,7 @@ def test_what_a_leftover_writes_until_the_end_of_the_job_is_kept(start: Start) -
     job.nothing_is_left()
 
 
-def test_a_fork_bomb_of_short_lives_leaves_no_zombies(start: Start, poll_until: Any) -> None:
+def test_orphans_of_a_short_life_leave_no_zombies(start: Start, poll_until: Any) -> None:
     """Orphans become the supervisor's children: it must let go of them while the job runs."""
     done = start.place / "done"
     many = "for i in $(seq 200); do (true &) ; done; echo made"

@@ -212,6 +212,11 @@ class Watch:
 
     def _skip(self, followed: Followed, until: int, at_s: float) -> None:
         """Jump to the first line that begins after `until`; those passed over are counted."""
+        begun = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
+        rest = begun[: begun.find(b"\n") + 1]  # of the line that is half shown
+        if followed.offset + len(rest) <= until and rest[:1] != b"\0":
+            followed.offset += len(rest)
+            followed.waiting.extend(followed.lines.feed(rest, at_s=at_s))
         followed.waiting.extend(followed.lines.end(at_s=at_s))
         ends = 0
         while followed.offset < until:
