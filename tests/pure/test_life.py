@@ -71,7 +71,6 @@ def any_fact(draw: st.DrawFn, job: Job, at_s: float) -> Fact:
     return draw(
         st.sampled_from(
             [
-                TaskStarted(at_s=at_s, host="a", task=task, pid=7),
                 TaskExited(at_s=at_s, host="a", task=task, exit_code=0),
                 TaskExited(at_s=at_s, host="a", task=task, exit_code=1),
                 TaskExited(at_s=at_s, host="a", task=task, signal=number),
@@ -91,6 +90,8 @@ def any_fact(draw: st.DrawFn, job: Job, at_s: float) -> Fact:
 @given(st.data(), jobs)
 def test_promises(data: st.DataObject, job: Job) -> None:
     story = story_of(job)
+    for task in job.tasks:
+        story.tell(TaskStarted(at_s=0.0, host="a", task=task, pid=7))
     for _ in range(data.draw(st.integers(0, 25))):
         story.at_s += data.draw(waits_s)
         story.tell(data.draw(any_fact(job, story.at_s)))
@@ -167,3 +168,16 @@ def test_a_task_that_is_not_ours_changes_nothing() -> None:
     stranger = TaskId("worker", 9)
     story.tell(TaskIdle(at_s=1, host="a", task=stranger, idle_s=5))
     assert story.life.phase is Phase.TRAINING
+
+
+def test_a_task_that_starts_into_the_end_of_the_job_is_told_of_it() -> None:
+    """One task could not be started; the next one was already on its way."""
+    story = story_of(Job(command=("x",), workers=2))
+    first, late = story.life.tasks
+    missing = TaskNotStarted(at_s=1.0, host="a", task=first, command="x", errno_name="EAGAIN")
+    story.tell(missing)
+    orders = story.tell(TaskStarted(at_s=1.1, host="a", task=late, pid=7))
+    assert [(order.task, order.signal) for order in orders if isinstance(order, SendSignal)] == [
+        (late, 15)
+    ]
+    assert story.tell(TaskStarted(at_s=1.2, host="a", task=late, pid=7)) == []

@@ -153,7 +153,7 @@ class Agent:
             ]
             pids = {other.spawned.pid: name for name, other in self._tasks.items()}
             yield list(aftermath.port_holder(where, running.planned.address, pids))
-        yield list(aftermath.words_left(where, running.streams))
+            yield list(aftermath.words_left(where, running.streams))
         reap(running.spawned)
         for fd in running.streams.values():
             os.close(fd)

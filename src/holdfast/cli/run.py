@@ -26,9 +26,9 @@ from holdfast.model.facts import AttemptEnded
 from holdfast.model.job import Job
 from holdfast.model.job_file import JobFile, make_job, parse_job_file
 from holdfast.model.plan import Plan
+from holdfast.model.redact import redact
 from holdfast.model.submission import encode_plan
 from holdfast.views.live import Screen
-from holdfast.views.redact import redact
 from holdfast.views.text import report_text
 from holdfast.views.watch import Watch
 from holdfast.wire.door import Request, ask
@@ -183,6 +183,8 @@ def _chosen(job: Job, wanted: str | None) -> tuple[TaskId, ...]:
     if wanted is None:
         return job.tasks
     names = [name.strip() for name in wanted.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--tasks names nobody", do="write --tasks worker:0,ps, or use --quiet")
     for name in names:
         if not any(name in {str(task), task.role} for task in job.tasks):
             known = ", ".join(map(str, job.tasks))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, LastWords, LogLine, OutputEnded, TracebackSeen
 from holdfast.model.pattern import AnyOf
+from holdfast.model.redact import redact
 from holdfast.model.tracebacks import HEADER, TracebackReader
 
 LINES_HEARD_MAX = 300  # of one stream; the first ones tell most
@@ -138,7 +139,7 @@ class Listener:
             host=self.host,
             task=self.task,
             attempt=self.attempt,
-            text=text,
+            text=redact(text),
             stream=self.stream,
             line=number,
             offset=offset,
@@ -163,8 +164,8 @@ class Listener:
             task=self.task,
             attempt=self.attempt,
             exception=found.exception,
-            message=found.message,
-            frames=found.frames,
+            message=redact(found.message),
+            frames=tuple(map(redact, found.frames)),
             stream=self.stream,
             line=line,
             offset=offset,
@@ -174,5 +175,5 @@ class Listener:
 def last_words(tail: bytes, silent: LastWords) -> LastWords | None:
     """The last lines in the end of a stream; `silent` brings who, where and when."""
     lines = [line.decode("utf-8", "replace").rstrip() for line in tail.splitlines()]
-    kept = [line[:1_000] for line in lines if line][-LAST_WORDS_LINES_MAX:]
+    kept = [redact(line[:1_000]) for line in lines if line][-LAST_WORDS_LINES_MAX:]
     return replace(silent, lines=tuple(kept)) if kept else None

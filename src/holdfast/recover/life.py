@@ -85,7 +85,7 @@ def _pass_on(life: Life, asked: SignalAsked) -> tuple[Order, ...]:
 def _notice(life: Life, fact: Fact) -> Life:
     match fact:
         case TaskStarted(task=TaskId() as task):
-            return replace(life, started_s={**life.started_s, task: fact.at_s})
+            return _started(life, task, fact.at_s)
         case TaskExited(task=TaskId() as task):
             life = replace(life, ended={**life.ended, task: fact.exit_code == 0})
             young = fact.at_s - life.started_s.get(task, -START_UP_S) < START_UP_S
@@ -104,6 +104,14 @@ def _notice(life: Life, fact: Fact) -> Life:
             life = replace(life, grace_s=0.0 if fact.now else life.grace_s)
             return _stopping(life, fact.at_s, fact.signal, f"stopped by {fact.by}")
     return life
+
+
+def _started(life: Life, task: TaskId, at_s: float) -> Life:
+    """Whoever was asked to end before it had started has not heard it: it is asked again."""
+    if task in life.started_s:
+        return life
+    asked = {other: signal for other, signal in life.asked.items() if other != task}
+    return replace(life, started_s={**life.started_s, task: at_s}, asked=asked)
 
 
 def _obeyed(life: Life, task: TaskId, sent: SignalSent) -> Life:

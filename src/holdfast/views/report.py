@@ -16,8 +16,8 @@ from holdfast.model.facts import (
     TracebackSeen,
 )
 from holdfast.model.findings import Diagnosis, Finding
+from holdfast.model.redact import redact
 from holdfast.views.fact_text import fact_text
-from holdfast.views.redact import redact
 from holdfast.views.sanitise import plain
 
 SCHEMA: Final = "holdfast.report/1"
