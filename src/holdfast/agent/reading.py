@@ -34,6 +34,7 @@ class Reading:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,  # a scheduling group of its own: see scan.py
         )
         assert self._process.stdout is not None
         self.fd = self._process.stdout.fileno()

@@ -37,6 +37,7 @@ START_S = 30.0  # how long the supervisor may take until it answers
 DRAIN_S = 10.0  # how long the last lines may wait for somebody to take them
 LAST_S = 5.0  # how long the supervisor may take to go, once it has said that all is over
 PAUSE_S, PAUSE_S_MAX = 0.04, 0.2
+REST_FOR_WORK, REST_S_MAX = 20, 0.5  # showing a flood takes a twentieth of a core at most
 NICENESS = 5  # showing must not take a core from training
 JOB_FILE_BYTES_MAX = 1 << 20
 
@@ -276,12 +277,14 @@ class Front:
         while self._watch.ended is None:
             # Asked first: the last words of one that has gone by now are read after this.
             gone = self._supervisor.poll() is not None
+            began_cpu_s = time.process_time()
             busy = self._watch.step(time.monotonic() - began_s, width=width_of(sys.stdout))
             self._pass_on()
             if gone and not busy and self._watch.ended is None:
                 self._lost_supervisor()
             pause_s = PAUSE_S if busy else min(pause_s * 1.5, PAUSE_S_MAX)
-            time.sleep(pause_s)
+            rest_s = REST_FOR_WORK * (time.process_time() - began_cpu_s)
+            time.sleep(min(max(pause_s, rest_s), REST_S_MAX))
         left = self._drain(began_s)
         return self._finish(self._watch.ended, left)
 

@@ -10,7 +10,15 @@ from holdfast.diagnose import diagnose
 from holdfast.logdir.journal import Journal
 from holdfast.model.errors import StorageFailed
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import AttemptEnded, Fact, TaskExited, TaskNotStarted, TimePassed
+from holdfast.model.facts import (
+    AttemptEnded,
+    Fact,
+    LogLine,
+    TaskExited,
+    TaskNotStarted,
+    TimePassed,
+    TracebackSeen,
+)
 from holdfast.model.findings import Confidence, Diagnosis, Finding
 from holdfast.model.orders import EndAttempt, Order
 from holdfast.recover import conclude
@@ -53,6 +61,7 @@ class Loop:
         self._tell = tell
         self._told: set[tuple[str, str]] = set()
         self._judge_at_s: float | None = None
+        self._failed = False
         self._under_way: dict[int, Iterator[Batch]] = {}
         self._looking: Iterator[Batch] = iter(())
         self._idle = True  # nothing to look at until the next tick
@@ -113,7 +122,10 @@ class Loop:
         self.facts += batch
         for fact in batch:
             if _is_failure(fact):
+                self._failed = True
                 self._judge_at_s = fact.at_s + JUDGE_AFTER_S
+            elif self._failed and self._judge_at_s is None and _is_word(fact):
+                self._judge_at_s = self._now() + JUDGE_AFTER_S  # read late, and still telling
             self._life, orders = advance(self._life, fact)
             self._obey(orders)
 
@@ -182,6 +194,10 @@ class Loop:
 def _is_failure(fact: Fact) -> bool:
     ended_badly = isinstance(fact, TaskExited) and fact.exit_code != 0
     return ended_badly or isinstance(fact, TaskNotStarted)
+
+
+def _is_word(fact: Fact) -> bool:
+    return isinstance(fact, LogLine | TracebackSeen)
 
 
 def _is_sure(finding: Finding) -> bool:
