@@ -37,7 +37,7 @@ START_S = 30.0  # how long the supervisor may take until it answers
 DRAIN_S = 10.0  # how long the last lines may wait for somebody to take them
 LAST_S = 5.0  # how long the supervisor may take to go, once it has said that all is over
 PAUSE_S, PAUSE_S_MAX = 0.04, 0.2
-REST_FOR_WORK, REST_S_MAX = 20, 0.5  # showing a flood takes a twentieth of a core at most
+REST_FOR_WORK, REST_S_MAX = 33, 0.5  # showing a flood takes 3 % of a core, not more
 NICENESS = 5  # showing must not take a core from training
 JOB_FILE_BYTES_MAX = 1 << 20
 

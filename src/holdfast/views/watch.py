@@ -24,10 +24,11 @@ from holdfast.model.signals import signal_name
 from holdfast.views.lines import LineAssembler
 from holdfast.views.live import Screen, TaskMark, status_text
 
-CHUNK_BYTES = 64 * 1024
+CHUNK_BYTES = 32 * 1024
 BEHIND_BYTES_MAX = 1 << 20  # a terminal: nobody reads that fast
 PIPE_BEHIND_BYTES_MAX = 64 << 20  # a pipe: somebody may want it all
 SKIP_CHUNK_BYTES = 1 << 20
+COUNT_BYTES_A_STEP = 32 << 20
 FINDINGS_BYTES_MAX = 1 << 20
 SAY_SKIPPED_EVERY_S = 2.0
 
@@ -40,6 +41,7 @@ class Followed:
     offset: int = 0
     lines: LineAssembler = field(default_factory=LineAssembler)
     waiting: deque[str] = field(default_factory=deque)  # read, and not yet taken by the screen
+    passed: list[tuple[int, int]] = field(default_factory=list)  # skipped, not yet counted
     skipped: int = 0
     said_s: float = float("-inf")
 
@@ -110,6 +112,7 @@ class Watch:
         for followed in self._followed.values():
             if followed.behind:
                 self._skip(followed, followed.offset + followed.behind, float("inf"))
+            self._count(followed, bytes_max=followed.offset)
         return sum(len(followed.waiting) + followed.skipped for followed in self._followed.values())
 
     def _follow_journal(self) -> bool:
@@ -175,15 +178,17 @@ class Watch:
         shown = self._show(followed)
         if followed.waiting:
             return shown
+        counting = False
         if followed.behind > self._behind_max:
             self._skip(followed, followed.offset + followed.behind - CHUNK_BYTES, at_s)
-        self._say_skipped(followed, at_s)
+        else:
+            counting = self._say_skipped(followed, at_s)
         chunk = self._read(followed, at_s)
         lines = followed.lines
         followed.waiting.extend(
             lines.feed(chunk, at_s=at_s) if chunk else lines.tick(at_s=at_s),
         )
-        return self._show(followed) or shown or bool(chunk)
+        return self._show(followed) or shown or bool(chunk) or counting
 
     def _show(self, followed: Followed) -> bool:
         """One by one, each only if there is room: then the screen never makes us wait."""
@@ -211,27 +216,38 @@ class Watch:
         return chunk
 
     def _skip(self, followed: Followed, until: int, at_s: float) -> None:
-        """Jump to the first line that begins after `until`; those passed over are counted."""
+        """Jump to the first line that begins after `until`; those passed over count later."""
         begun = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
         rest = begun[: begun.find(b"\n") + 1]  # of the line that is half shown
         if followed.offset + len(rest) <= until and rest[:1] != b"\0":
             followed.offset += len(rest)
             followed.waiting.extend(followed.lines.feed(rest, at_s=at_s))
         followed.waiting.extend(followed.lines.end(at_s=at_s))
-        ends = 0
-        while followed.offset < until:
-            size = min(SKIP_CHUNK_BYTES, until - followed.offset)
-            chunk = os.pread(followed.fd, size, followed.offset)
-            if not chunk:
-                break
-            followed.offset += len(chunk)
-            ends += chunk.count(b"\n")
+        start = followed.offset
+        followed.offset = max(until, start)
         rest = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
         followed.offset += rest.find(b"\n") + 1
-        followed.skipped += max(1, ends + (b"\n" in rest))
+        followed.passed.append((start, followed.offset))
 
-    def _say_skipped(self, followed: Followed, at_s: float) -> None:
+    def _count(self, followed: Followed, *, bytes_max: int) -> None:
+        """The lines passed over. To count is to read, which can wait until a flood is over."""
+        while followed.passed and bytes_max > 0:
+            start, until = followed.passed.pop(0)
+            chunk = os.pread(followed.fd, min(SKIP_CHUNK_BYTES, until - start), start)
+            followed.skipped += chunk.count(b"\n")
+            bytes_max -= len(chunk)
+            if chunk and start + len(chunk) < until:
+                followed.passed.insert(0, (start + len(chunk), until))
+            elif not followed.skipped:
+                followed.skipped = 1  # a part of a line, or released ones that nobody can count
+
+    def _say_skipped(self, followed: Followed, at_s: float) -> bool:
+        """Whether lines are still being counted; how many they were, once that is known."""
+        self._count(followed, bytes_max=COUNT_BYTES_A_STEP)
+        if followed.passed:
+            return True
         if followed.skipped and at_s - followed.said_s >= SAY_SKIPPED_EVERY_S:
             name = log_name(followed.task, 1, followed.stream)
             self.say(f"… {followed.skipped:,} lines were not shown here; see {name}")
             followed.skipped, followed.said_s = 0, at_s
+        return False
