@@ -1,11 +1,11 @@
 """What a fact says, in one line for a person."""
 
-import signal
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final
 
 from holdfast.model import facts
+from holdfast.model.signals import signal_name
 
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _UNIT_STEP: Final = 1024
@@ -25,14 +25,6 @@ def bytes_text(count: int) -> str:
             break
         amount /= _UNIT_STEP
     return f"{count} {unit}" if unit == _UNITS[0] else f"{amount:.1f} {unit}"
-
-
-def signal_name(number: int) -> str:
-    """SIGKILL for 9; "signal 70" when it has no name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _plainly(fact: facts.Fact) -> str:
