@@ -2,6 +2,7 @@
 
 import json
 import string
+from collections.abc import Mapping
 from dataclasses import fields
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -37,6 +38,12 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     NoneType: st.none(),
     TaskId: tasks,
     tuple[str, ...]: st.lists(texts, max_size=3).map(tuple),
+    tuple[int, ...]: st.lists(st.integers(0, 65_535), max_size=3).map(tuple),
+    Mapping[str, str]: st.dictionaries(names, texts, max_size=3),
+    Mapping[str, int]: st.dictionaries(names, st.integers(0, 2**64 - 1), max_size=3),
+    Mapping[str, Mapping[str, str]]: st.dictionaries(
+        names, st.dictionaries(names, texts, max_size=3), max_size=3
+    ),
 }
 
 

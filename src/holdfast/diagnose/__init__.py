@@ -56,7 +56,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
 
 
 def _verdict(evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str, str]) -> Verdict:
-    if any(finding.cause.severity is Severity.ERROR for finding in findings):
+    if any(finding.severity is Severity.ERROR for finding in findings):
         return Verdict.SICK
     if broken or not evidence.facts or any(evidence.failures()):
         return Verdict.CANNOT_TELL

@@ -179,6 +179,153 @@ class PortHeld(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpecRead(Fact):
+    """A cluster definition as one task, file or process has it; `task` is whom it belongs to."""
+
+    source: str  # where it was read: a file's name, TF_CONFIG, pid 4711
+    cluster: Mapping[str, Mapping[str, str]]  # role -> index -> address, all as written
+    role: str = ""  # of the task it says it is for, as written
+    index: str = ""
+    index_is_text: bool = False  # "1" instead of 1: TensorFlow takes it, others do not
+    pid: int = 0  # whose environment it is; 0: not of a process
+    given: bool = False  # what we handed out ourselves, not what somebody uses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecUnreadable(Fact):
+    """A cluster definition that nobody can use. The place counts from 1; 0 is unknown."""
+
+    source: str
+    mistake: str  # one of MISTAKES in model/spec.py
+    line: int = 0
+    column: int = 0
+    excerpt: str = ""
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathProbed(Fact):
+    """One look at an address: from `host`, and from `task`'s own place where that is known."""
+
+    address: str
+    outcome: str  # one of those in model/path.py
+    target: TaskId | None = None  # whom the definition expects there
+    says: str = ""  # the error, in the words of whoever raised it
+    ips: tuple[str, ...] = ()  # what the name resolves to, all families
+    took_s: float = 0.0
+    name: str = ""  # what the server there calls itself: worker:1
+    incarnation: int = 0
+    devices: tuple[str, ...] = ()  # CPU:0, GPU:1
+    memory_bytes: int = 0  # the limit of its largest device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathMeasured(Fact):
+    """How fast and how sure a path is, from several tries."""
+
+    address: str
+    tries: int
+    lost: int
+    p50_s: float
+    p99_s: float
+    target: TaskId | None = None
+    bytes_per_s: float = 0.0  # 0: not measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeersListed(Fact):
+    """Whom `task` can see, by its own word; it gives none while one of them is missing."""
+
+    address: str
+    answered: bool
+    sees: Mapping[str, int] = field(default_factory=dict)  # worker:1 -> its incarnation
+    waited_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocketsSeen(Fact):
+    """The TCP sockets of a task's processes, as its own kernel has them."""
+
+    listening: tuple[int, ...] = ()  # ports
+    connected: tuple[str, ...] = ()  # addresses of the other end
+    trying: tuple[str, ...] = ()  # asked for a connection, and no answer yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSeen(Fact):
+    """What a task's process was doing when we looked."""
+
+    pid: int
+    state: str  # the kernel's letter: T is stopped, D waits for storage
+    cpu_s: float = 0.0
+    loaded_tensorflow: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressNotHere(Fact):
+    """An address at which a task of this host should listen belongs to another host."""
+
+    address: str
+    ips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostMeasured(Fact):
+    cpus: int
+    memory_bytes: int
+    memory_free_bytes: int
+    cgroup_limit_bytes: int | None = None  # of the cgroup we run in
+    tasks: tuple[str, ...] = ()  # of the definition, that belong on this host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderMeasured(Fact):
+    """What a directory can do. `works`, the reason why not, or empty where it was not tried."""
+
+    path: str
+    purpose: str  # logs, checkpoints, work
+    filesystem: str = ""  # ext4, nfs4, tmpfs
+    write: str = ""
+    locks: str = ""
+    append: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockMeasured(Fact):
+    """How far this host's clock is ahead of a reference that other hosts can measure, too."""
+
+    against: str = ""  # what it was compared with; empty: with nothing
+    offset_s: float = 0.0
+    error_s: float = 0.0
+    synchronised: bool | None = None  # what the kernel thinks; None: it does not say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentSeen(Fact):
+    """The variables that decide how gRPC finds its peers, without secrets."""
+
+    variables: Mapping[str, str]
+    pid: int = 0  # 0: those that a task would inherit from here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionsSeen(Fact):
+    """What a task's interpreter would import, or has imported."""
+
+    interpreter: str
+    versions: Mapping[str, str]  # python, tensorflow, protobuf, grpcio, numpy, keras, cuda
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartBlocked(Fact):
+    """The deadline of the start-up has passed, and some still wait for others."""
+
+    deadline_s: float
+    missing: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSeen(Fact):
     """A resource limit that a task runs under, when it matters for how it ended."""
 

@@ -43,6 +43,7 @@ class Proof:
     do: tuple[str, ...] = ()  # what to do here, with this run's own names and numbers
     seen_at: TaskId | None = None  # who noticed, when that is not the culprit
     exit_code: int = 1  # of `holdfast run`, when this is the root cause
+    severity: Severity | None = None  # None: as the cause has it
 
     @property
     def since_s(self) -> float:
@@ -85,6 +86,10 @@ class Finding:
     cause: Cause
     proof: Proof
     echoes: tuple[Echo, ...] = ()
+
+    @property
+    def severity(self) -> Severity:
+        return self.proof.severity or self.cause.severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
             return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")
         return Conclusion(0, "every chief and worker finished")
     for finding in diagnosis.findings:
-        if finding.cause.severity is Severity.ERROR:
+        if finding.severity is Severity.ERROR:
             return Conclusion(finding.proof.exit_code, finding.proof.says)
     signal = death_signal(failures[0]) if failures else None
     code = SIGNAL_EXIT_BASE + signal if signal else 1

@@ -67,7 +67,7 @@ def _finding(finding: Finding, evidence: Evidence, *, log_name: LogName) -> dict
     return {
         "cause": finding.name,
         "family": finding.cause.family,
-        "severity": str(finding.cause.severity),
+        "severity": str(finding.severity),
         "culprit": _name(proof.culprit),
         "host": fit(_host(finding, evidence)),
         "confidence": str(proof.confidence),
