@@ -29,11 +29,14 @@ class Options:
     fail_at_step: float  # infinity: never
     fail_after_s: float  # infinity: never
     grow_mb_per_s: float
+    flags: frozenset[str]  # those of the workload's own that were given
 
 
-def options(*, stepless: Collection[str]) -> Options:
+def options(*, stepless: Collection[str], flags: Collection[str] = ()) -> Options:
     """Read the command line; a task whose role is stepless can only fail after seconds."""
     parser = _parser()
+    for flag in flags:
+        parser.add_argument(flag, action="append_const", const=flag, dest="flags", default=[])
     given = parser.parse_args()
     if (given.fail_at, given.fail_after_s) != (math.inf, math.inf) and given.fail_task is None:
         parser.error("nobody was told to fail: add --fail-task role:index")
@@ -41,7 +44,7 @@ def options(*, stepless: Collection[str]) -> Options:
         parser.error("nobody was told to grow: add --grow-task role:index")
     if given.fail_at != math.inf and given.fail_task.partition(":")[0] in stepless:
         parser.error(f"{given.fail_task} takes no steps: give --fail-after-s, not --fail-at")
-    here = os.environ["HOLDFAST_TASK"]
+    here = os.environ.get("HOLDFAST_TASK", "")  # faults have no task to strike without it
     fails = given.fail_task == here
     return Options(
         steps=given.steps,
@@ -51,6 +54,7 @@ def options(*, stepless: Collection[str]) -> Options:
         fail_at_step=given.fail_at if fails else math.inf,
         fail_after_s=given.fail_after_s if fails else math.inf,
         grow_mb_per_s=given.grow_mb_per_s if given.grow_task == here else 0,
+        flags=frozenset(getattr(given, "flags", ())),
     )
 
 

@@ -15,20 +15,22 @@ BATCH = 16
 SLOPES = ((2.0,), (-1.0,), (0.5,), (3.0,))
 LEARNING_RATE = 0.02
 LABEL_NOISE = 0.3
+UNFILTERED = "--no-device-filters"
 
 
 def main() -> None:
-    told = faulty.options(stepless={"ps"})
+    told = faulty.options(stepless={"ps"}, flags=[UNFILTERED])
     faulty.start_timed_faults(told)
     tf.disable_v2_behavior()
     tf_config = json.loads(os.environ["TF_CONFIG"])
     role, index = tf_config["task"]["type"], int(tf_config["task"]["index"])
     cluster = tf.train.ClusterSpec(tf_config["cluster"])
     # Without filters a session waits for every task of the cluster, other workers included.
+    unfiltered = role == "ps" or UNFILTERED in told.flags
     config = tf.ConfigProto(
         intra_op_parallelism_threads=1,
         inter_op_parallelism_threads=1,
-        device_filters=[] if role == "ps" else ["/job:ps", f"/job:{role}/task:{index}"],
+        device_filters=[] if unfiltered else ["/job:ps", f"/job:{role}/task:{index}"],
     )
     server = tf.train.Server(cluster, job_name=role, task_index=index, config=config)
     if role == "ps":

@@ -4,6 +4,7 @@ It is no command, and imports no more than it needs: it lives as long as the tra
 """
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -64,7 +65,11 @@ def supervise(plan: Plan, run_dir: RunDir, *, files_max: int) -> None:
         door = Door(run_dir.fd, lambda: {"at_s": clock.at_s(), "host": host})
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(number, partial(_knock, door))
-        life = Life(tasks=tuple(planned.task for planned in plan.tasks), grace_s=plan.grace_s)
+        life = Life(
+            tasks=tuple(planned.task for planned in plan.tasks),
+            grace_s=plan.grace_s,
+            start_deadline_s=plan.start_deadline_s or math.inf,
+        )
         loop = Loop(life, journal, (agent, door), now=clock.at_s, tell=partial(_write, run_dir))
         loop.facts.append(started)
         loop.run(agent.start(), host)

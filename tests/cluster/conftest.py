@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-WORKLOADS = Path(__file__).parent.parent.parent / "bench" / "workloads"
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT))  # clusters and faults come from bench/
+WORKLOADS = ROOT / "bench" / "workloads"
 MEMORY_CGROUPS = Path("/sys/fs/cgroup/memory")
 RUN_S_MAX = 240
 

@@ -11,7 +11,9 @@ from holdfast.model.facts import (
     AttemptStarted,
     Fact,
     LogLine,
+    PathProbed,
     SignalSent,
+    StartBlocked,
     StopAsked,
     TaskExited,
     TaskNotStarted,
@@ -19,7 +21,7 @@ from holdfast.model.facts import (
 )
 from holdfast.model.findings import Cause, Diagnosis, Finding, Proof, Severity, Verdict
 from holdfast.model.remedies import AskHuman, Relaunch
-from holdfast.recover import conclude, decide
+from holdfast.recover import Conclusion, conclude, decide
 
 PS, CHIEF, WORKER = TaskId("ps", 0), TaskId("chief", 0), TaskId("worker", 0)
 STARTED = AttemptStarted(
@@ -108,6 +110,22 @@ def test_exit_codes(facts: list[Fact], exit_code: int, why: str) -> None:
     conclusion = conclude(evidence, diagnose(evidence))
     assert conclusion.exit_code == exit_code
     assert conclusion.why.startswith(why)
+
+
+def test_a_start_that_was_given_up_is_hung() -> None:
+    blocked = StartBlocked(
+        at_s=9, host="a", deadline_s=9, missing=("worker:0",), waiting=("chief:0",)
+    )
+    evidence = Evidence([STARTED, blocked])
+    assert diagnose(evidence).verdict is Verdict.CANNOT_TELL
+    assert conclude(evidence, diagnose(evidence)) == Conclusion(
+        124, "the cluster was not up after 9 s"
+    )
+    refused = PathProbed(at_s=1, host="a", address="w:1", outcome="refused", target=WORKER)
+    evidence = Evidence([STARTED, refused, blocked])
+    conclusion = conclude(evidence, diagnose(evidence))
+    assert conclusion.exit_code == 124
+    assert conclusion.why.startswith("nobody listens at w:1, where worker:0 should be")
 
 
 def test_a_job_without_trainers_never_trained_to_the_end() -> None:

@@ -49,7 +49,7 @@ class Story:
         self.life, orders = advance(self.life, fact)
         self.orders += orders
         for order in orders:
-            if not isinstance(order, EndAttempt):
+            if isinstance(order, SendSignal | WatchIdle):
                 assert order.task in self.life.running
                 assert order.task in running
             if isinstance(order, SendSignal):

@@ -1,6 +1,7 @@
 """Whole lives of jobs as stories: facts in, `>` orders out. UPDATE=1 rewrites the orders.
 
-A story begins with `tasks:` and, if it is not 15, `grace_s:`. Lines with `#` are for the reader.
+A story begins with `tasks:`, and `grace_s:` if it is not 15; it has a `start_deadline_s:` only
+if it says so. Lines with `#` are for the reader.
 """
 
 import os
@@ -10,7 +11,7 @@ import pytest
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.codec import decode
-from holdfast.model.orders import EndAttempt, Order, SendSignal
+from holdfast.model.orders import EndAttempt, Order, SendSignal, TellStart
 from holdfast.model.signals import signal_name
 from holdfast.recover.life import Life, advance
 
@@ -20,7 +21,11 @@ STORIES = sorted((Path(__file__).parent.parent / "lives").glob("*.txt"))
 def retell(story: str) -> str:
     setting = dict(line.split(": ", 1) for line in story.splitlines() if line[:1].isalpha())
     tasks = tuple(map(TaskId.parse, setting["tasks"].split()))
-    life = Life(tasks=tasks, grace_s=float(setting.get("grace_s", "15")))
+    life = Life(
+        tasks=tasks,
+        grace_s=float(setting.get("grace_s", "15")),
+        start_deadline_s=float(setting.get("start_deadline_s", "inf")),
+    )
     told: list[str] = []
     for line in story.splitlines():
         if line.startswith(">"):
@@ -38,6 +43,10 @@ def in_words(order: Order) -> str:
             return f"send {signal_name(order.signal)} to {order.task}: {order.why}"
         case EndAttempt():
             return f"end the attempt: {order.why}"
+        case TellStart(over_s=None):
+            return f"tell: {order.says}"
+        case TellStart():
+            return f"give up the start after {order.over_s:g} s: {order.says}"
     return f"watch whether {order.task} is idle for {order.idle_s:g} s"
 
 

@@ -9,21 +9,16 @@ from collections.abc import Iterator
 
 import msgspec
 
+from holdfast.agent.hearing import Hearing
 from holdfast.agent.scan import ScanOrder
 from holdfast.model.cluster import TaskId
-from holdfast.model.codec import decode
-from holdfast.model.errors import BadInput
-from holdfast.model.facts import Fact, ProbeBlind
-
-HEAR_BYTES = 1 << 20
+from holdfast.model.facts import Fact
 
 
 class Reading:
     """A child process whose death costs us telling lines, and nothing else."""
 
     def __init__(self, order: ScanOrder) -> None:
-        self._order = order
-        self._rest = b""
         self._process = subprocess.Popen(
             [
                 sys.executable,
@@ -39,6 +34,7 @@ class Reading:
         assert self._process.stdout is not None
         self.fd = self._process.stdout.fileno()
         os.set_blocking(self.fd, False)
+        self._hearing = Hearing(self.fd, probe="output reader", host=order.host)
 
     @property
     def pid(self) -> int:
@@ -46,20 +42,7 @@ class Reading:
 
     def hear(self) -> list[Fact] | None:
         """The facts that have come; None when there will be no more."""
-        try:
-            heard = os.read(self.fd, HEAR_BYTES)
-        except BlockingIOError:
-            return []
-        if not heard:
-            return None
-        *lines, self._rest = (self._rest + heard).split(b"\n")
-        facts: list[Fact] = []
-        for line in lines:
-            try:
-                facts.append(decode(line))
-            except BadInput as error:
-                facts.append(self._blind(f"sent what is not a fact: {error}"))
-        return facts
+        return self._hearing.hear()
 
     def read_tail(self, task: TaskId) -> None:
         """A task has died: its last lines matter now."""
@@ -78,10 +61,7 @@ class Reading:
             yield facts
         self._process.stdin and self._process.stdin.close()
         if code := self._process.wait():
-            yield [self._blind(f"ended with {code}: late lines may be missing", at_s)]
-
-    def _blind(self, why: str, at_s: float = 0.0) -> ProbeBlind:
-        return ProbeBlind(at_s=at_s, host=self._order.host, probe="output reader", why=why)
+            yield [self._hearing.blind(f"ended with {code}: late lines may be missing", at_s)]
 
     def _tell(self, words: str) -> None:
         assert self._process.stdin is not None

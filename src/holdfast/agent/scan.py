@@ -172,7 +172,7 @@ def _serve(scanner: Scanner) -> None:
             more = scanner.look()
 
 
-def _step_back() -> None:
+def step_back() -> None:
     """Take only what nobody else wants of the cores.
 
     Where the kernel groups processes by session (autogroup), niceness counts only within the
@@ -191,7 +191,7 @@ def _step_back() -> None:
 
 
 def main() -> None:
-    _step_back()
+    step_back()
     order = msgspec.json.decode(sys.argv[1], type=ScanOrder)
     scanner = Scanner(order, open_run_dir(Path(order.run_dir)))
     with contextlib.suppress(BrokenPipeError):

@@ -14,6 +14,8 @@ from holdfast.agent.leftovers import end_leftovers
 from holdfast.agent.reading import Reading
 from holdfast.agent.scan import ScanOrder
 from holdfast.agent.spawn import Spawned, adopt_orphans, ending_of, reap, reap_orphans, spawn
+from holdfast.agent.start_order import StartOrder
+from holdfast.agent.starting import Starting
 from holdfast.logdir.run_dir import RunDir
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
@@ -21,12 +23,14 @@ from holdfast.model.facts import (
     KernelKilledForMemory,
     ProbeBlind,
     SignalSent,
+    StartBlocked,
+    StartWaits,
     TaskExited,
     TaskIdle,
     TaskNotStarted,
     TaskStarted,
 )
-from holdfast.model.orders import Order, SendSignal, WatchIdle
+from holdfast.model.orders import Order, SendSignal, TellStart, WatchIdle
 from holdfast.model.plan import Plan, PlannedTask
 from holdfast.probes.kernel import KernelLog
 from holdfast.probes.memory import MemoryCgroup, cgroup_at, cgroup_path
@@ -34,6 +38,7 @@ from holdfast.probes.process import Children, children_by_parent, descendants
 
 Batch = list[Fact]
 FAMILY_EVERY_S, IDLE_EVERY_S = 2.0, 1.0
+LOOK_AT_START_S = 120.0  # without a deadline: how long a job may take to become a cluster
 
 
 @dataclass(slots=True)
@@ -81,6 +86,23 @@ class Agent:
             )
         )
 
+        self._starting = self._watch_start() if plan.watch_start else None
+
+    def _watch_start(self) -> Starting | None:
+        """One task alone waits for nobody."""
+        addresses = {str(one.task): one.address for one in self._plan.tasks if one.address}
+        if len(addresses) <= 1:
+            return None
+        return Starting(
+            StartOrder(
+                run_dir=self._plan.run_dir,
+                addresses=addresses,
+                zero_s=self._clock.zero_s,
+                host=self._host,
+                deadline_s=self._plan.start_deadline_s or LOOK_AT_START_S,
+            )
+        )
+
     def start(self) -> Iterator[Batch]:
         """Start every task; one that cannot be executed is a fact, not an error."""
         if self._kernel.blind:
@@ -109,6 +131,8 @@ class Agent:
             stream: self._run_dir.open_log(planned.task, 1, stream) for stream in ("out", "err")
         }
         self._tasks[planned.task] = RunningTask(planned, spawned, streams)
+        if self._starting:
+            self._starting.started(planned.task, spawned.pid)
         return TaskStarted(pid=spawned.pid, address=planned.address, **self._where(planned.task))
 
     def waitables(self) -> dict[int, Callable[[], Iterator[Batch]]]:
@@ -119,7 +143,21 @@ class Agent:
         }
         if self._reading:
             found[self._reading.fd] = self._hear
+        if self._starting:
+            found[self._starting.fd] = self._hear_start
         return found
+
+    def _hear_start(self) -> Iterator[Batch]:
+        facts = self._starting.hear() if self._starting else None
+        if facts is None:
+            self._end_start_watch()
+        else:
+            yield facts
+
+    def _end_start_watch(self) -> None:
+        if self._starting:
+            self._starting.close()
+            self._starting = None
 
     def _hear(self) -> Iterator[Batch]:
         facts = self._reading.hear() if self._reading else None
@@ -158,6 +196,8 @@ class Agent:
         for fd in running.streams.values():
             os.close(fd)
         del self._tasks[task]
+        if self._starting:
+            self._starting.ended(task)
         if self._reading:
             self._reading.read_tail(task)
 
@@ -234,11 +274,21 @@ class Agent:
                     timers_count=task.role != "evaluator",
                     idle_s=order.idle_s,
                 )
+            case TellStart():
+                yield [self._start_fact(order)]
             case _:
                 return
 
+    def _start_fact(self, told: TellStart) -> Fact:
+        missing, waiting = tuple(map(str, told.missing)), tuple(map(str, told.waiting))
+        where = self._where(None)
+        if told.over_s is None:
+            return StartWaits(missing=missing, waiting=waiting, says=told.says, **where)
+        return StartBlocked(deadline_s=told.over_s, missing=missing, waiting=waiting, **where)
+
     def close(self, grace_s: float) -> Iterator[Batch]:
         """The attempt is over: nothing of it stays, and its output is read to the end."""
+        self._end_start_watch()
         spare = frozenset({self._reading.pid} if self._reading else ())
         yield from end_leftovers(
             spare=spare, grace_s=grace_s, at_s=self._clock.at_s(), host=self._host

@@ -4,10 +4,12 @@ import contextlib
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -17,18 +19,23 @@ import click
 
 from holdfast import __version__
 from holdfast.agent.open_files import allow_many_files
+from holdfast.agent.preflight import preflight
 from holdfast.cli import wants_colour, width_of
-from holdfast.launch.local import backend
+from holdfast.diagnose import diagnose
+from holdfast.intake.asked_job import asked_job
+from holdfast.launch.local import backend, proxy_exceptions
 from holdfast.logdir.run_dir import RunDir, create_run_dir
 from holdfast.model.cluster import TaskId
-from holdfast.model.errors import BadJob, MissingInput, StorageFailed, Unreachable, UsageError
+from holdfast.model.errors import StorageFailed, Unreachable, UsageError
+from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded
+from holdfast.model.findings import Severity
 from holdfast.model.job import Job
-from holdfast.model.job_file import JobFile, make_job, parse_job_file
 from holdfast.model.plan import Plan
 from holdfast.model.redact import redact
 from holdfast.model.submission import encode_plan
 from holdfast.views.live import Screen
+from holdfast.views.report import fit
 from holdfast.views.text import report_text
 from holdfast.views.watch import Watch
 from holdfast.wire.door import Request, ask
@@ -39,7 +46,7 @@ LAST_S = 5.0  # how long the supervisor may take to go, once it has said that al
 PAUSE_S, PAUSE_S_MAX = 0.04, 0.2
 REST_FOR_WORK, REST_S_MAX = 33, 0.5  # showing a flood takes 3 % of a core, not more
 NICENESS = 5  # showing must not take a core from training
-JOB_FILE_BYTES_MAX = 1 << 20
+PREFLIGHT_CODE = 3
 
 
 def _options(function: Callable[..., None]) -> Callable[..., None]:
@@ -71,6 +78,13 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
                 help="Seconds between asking a task to end and killing it.  [default: 15]",
             ),
             click.option(
+                "--start-deadline-s",
+                type=float,
+                metavar="S",
+                help="Seconds until the whole cluster must be up; 0 waits for ever."
+                "  [default: 120]",
+            ),
+            click.option(
                 "--keep-bytes",
                 metavar="SIZE",
                 help="Keep only the newest SIZE of each output file, such as 100M."
@@ -85,6 +99,11 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command(context_settings={"allow_interspersed_args": False})
 @_options
 @click.option("--plan", is_flag=True, help="Print what would be started, and start nothing.")
+@click.option(
+    "--check/--no-check",
+    default=True,
+    help="Look for what would block the start, before and while it starts.  [default: check]",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Do not show the tasks' output.")
 @click.option("--tasks", metavar="LIST", help="Show only these: worker:0,ps")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -101,19 +120,25 @@ def command(**asked: Any) -> None:
 
     \b
     Exit codes: 0 all chiefs and workers finished; 1 the training failed; 2 wrong usage;
-    75 a fault of the machine, safe to try again; 127 command not found; 128+N a task was
+    3 the check found errors, nothing was started; 75 a fault of the machine, safe to try
+    again; 124 the cluster did not come up in time; 127 command not found; 128+N a task was
     killed by signal N; 130 Ctrl-C; 66, 73, 74, 77, 78 files, disk, rights, job.
     """
-    job = _job(asked)
+    job = asked_job(asked)
     shown = _chosen(job, asked["tasks"])
     run_id = _fresh_id()
     folder = Path(job.run_dir or f"holdfast-runs/{run_id}").absolute()
     files_max = allow_many_files()
     addresses = backend.addresses(job)
+    exceptions = proxy_exceptions(addresses.cluster, {**os.environ, **job.env})
+    job = replace(job, env={**exceptions, **job.env})
     plan = backend.plan(job, addresses.cluster, run_id=run_id, run_dir=str(folder))
+    plan = replace(plan, watch_start=asked["check"])
     if asked["plan"]:
         click.echo(plan.text())
         return
+    if asked["check"]:
+        _check(job, plan)
     run_dir = create_run_dir(folder)
     run_dir.write_json("run.json", _about(job, plan))
     signals = _gathered_signals()
@@ -124,59 +149,23 @@ def command(**asked: Any) -> None:
     sys.exit(front.run())
 
 
-def _job(asked: dict[str, Any]) -> Job:
-    """What the command line asks for, over what the job file says."""
-    words: tuple[str, ...] = asked["command"]
-    said = JobFile()
-    if words and words[0].endswith(".toml"):
-        if len(words) > 1:
-            late = shlex.join(words[1:])
-            raise UsageError(
-                f"`{late}` comes after the job file {words[0]}",
-                do=f"put options before it: holdfast run {late} {words[0]}",
-            )
-        said, words = parse_job_file(_read(Path(words[0])), words[0]), ()
-    env: dict[str, str] = {}
-    for pair in asked["env"]:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--env {name} has no value", do=f"write --env {name}=VALUE")
-        env[name] = value
-    settings = ("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes")
-    told = {name: asked[name] for name in settings}
-    _refuse_unless_text(words, *env.items(), (asked["run_dir"] or "",))
-    try:
-        return make_job(JobFile(command=words or None, env=env, **told), said)
-    except BadJob as error:
-        if said == JobFile():  # nothing but the command line to blame
-            raise UsageError(error.message, do=error.do) from error
-        raise
-
-
-def _refuse_unless_text(*groups: Sequence[str]) -> None:
-    for word in (word for group in groups for word in group):
-        try:
-            word.encode()
-        except UnicodeEncodeError as error:
-            shown = word.encode("utf-8", "backslashreplace").decode()
-            raise UsageError(f"`{shown}` is not UTF-8", do="write it in UTF-8") from error
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            raw = file.read(JOB_FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise MissingInput(
-            f"the job file {path} cannot be read: {error.strerror}",
-            do="check the path, or put the command behind `--` if it is not a job file",
-        ) from error
-    if len(raw) > JOB_FILE_BYTES_MAX:
-        raise BadJob(f"the job file {path} is larger than {JOB_FILE_BYTES_MAX} bytes")
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        raise BadJob(f"the job file {path} is not text: {error.reason}") from error
+def _check(job: Job, plan: Plan) -> None:
+    """What would surely keep the cluster from starting is said before anything starts."""
+    where = {"at_s": 0.0, "host": socket.gethostname(), "task": None}
+    facts = preflight(plan, os.environ, where, fixed_ports=bool(job.addresses))
+    findings = diagnose(Evidence(facts)).findings
+    for finding in findings:
+        if finding.severity is not Severity.INFO:
+            click.echo(f"{finding.severity}[{finding.name}]: {fit(finding.proof.says)}", err=True)
+            for fix in finding.proof.do:
+                click.echo(f"   = fix      {fit(fix)}", err=True)
+    # Not every job is as large as TensorFlow: memory alone stops nobody.
+    if any(
+        finding.severity is Severity.ERROR and finding.name != "host-too-small"
+        for finding in findings
+    ):
+        click.echo("nothing was started; --no-check starts it all the same", err=True)
+        sys.exit(PREFLIGHT_CODE)
 
 
 def _chosen(job: Job, wanted: str | None) -> tuple[TaskId, ...]:
@@ -213,6 +202,7 @@ def _about(job: Job, plan: Plan) -> dict[str, Any]:
             "env": sorted(job.env),
             "grace_s": job.grace_s,
             "keep_bytes": job.keep_bytes,
+            "start_deadline_s": job.start_deadline_s,
         },
         "cluster": {str(task): where for task, where in plan.cluster.addresses.items()},
         "plan": redact(plan.text()),

@@ -12,15 +12,22 @@ from holdfast.model.errors import StorageFailed
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
     AttemptEnded,
+    EnvironmentSeen,
     Fact,
     LogLine,
+    PathProbed,
+    SpecRead,
+    SpecUnreadable,
+    StartBlocked,
     TaskExited,
     TaskNotStarted,
     TimePassed,
     TracebackSeen,
 )
-from holdfast.model.findings import Confidence, Diagnosis, Finding
+from holdfast.model.findings import Confidence, Diagnosis, Finding, Severity
 from holdfast.model.orders import EndAttempt, Order
+from holdfast.model.path import Outcome
+from holdfast.model.standing import is_ready
 from holdfast.recover import conclude
 from holdfast.recover.life import Life, advance
 
@@ -124,7 +131,7 @@ class Loop:
             if _is_failure(fact):
                 self._failed = True
                 self._judge_at_s = fact.at_s + JUDGE_AFTER_S
-            elif self._failed and self._judge_at_s is None and _is_word(fact):
+            elif self._judge_at_s is None and _is_telling(fact, after_failure=self._failed):
                 self._judge_at_s = self._now() + JUDGE_AFTER_S  # read late, and still telling
             self._life, orders = advance(self._life, fact)
             self._obey(orders)
@@ -196,13 +203,18 @@ def _is_failure(fact: Fact) -> bool:
     return ended_badly or isinstance(fact, TaskNotStarted)
 
 
-def _is_word(fact: Fact) -> bool:
-    return isinstance(fact, LogLine | TracebackSeen)
+def _is_telling(fact: Fact, *, after_failure: bool) -> bool:
+    """What may prove a cause by itself: words after a failure, and what a start-up shows."""
+    if isinstance(fact, PathProbed):
+        return fact.outcome != Outcome.REFUSED and not is_ready(fact)
+    if isinstance(fact, LogLine | TracebackSeen):
+        return after_failure
+    return isinstance(fact, SpecRead | SpecUnreadable | EnvironmentSeen | StartBlocked)
 
 
 def _is_sure(finding: Finding) -> bool:
     sure = finding.proof.confidence in {Confidence.CERTAIN, Confidence.HIGH}
-    return sure and not finding.cause.echo
+    return sure and not finding.cause.echo and finding.severity is Severity.ERROR
 
 
 def complain(words: str) -> None:

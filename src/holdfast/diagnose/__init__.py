@@ -8,8 +8,10 @@ from holdfast.diagnose.fold import fold
 from holdfast.diagnose.healthy import healthy_tasks
 from holdfast.diagnose.stranded import with_stranded
 from holdfast.diagnose.unknown import what_stays_unknown
+from holdfast.diagnose.waiters import with_waiters
 from holdfast.diagnose.waits import waits_for
 from holdfast.model.evidence import Evidence
+from holdfast.model.facts import StartBlocked
 from holdfast.model.findings import Cause, Diagnosis, Finding, Severity, Verdict
 from holdfast.model.pattern import AnyOf
 
@@ -43,8 +45,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
             ]
         except Exception as error:  # noqa: BLE001 - one bad rule must not hide the others
             broken[name] = repr(error)
-    findings = fold(proven, waits_for(evidence, proven), evidence)
-    findings = with_stranded(findings, evidence)
+    findings = (*_errors(proven, evidence), *_lesser(proven))
     unknown = what_stays_unknown(evidence, findings)
     return Diagnosis(
         verdict=_verdict(evidence, findings, broken),
@@ -55,9 +56,38 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     )
 
 
+def _errors(proven: list[Finding], evidence: Evidence) -> tuple[Finding, ...]:
+    """What keeps the job from running: the culprit first, whoever suffers as its echoes."""
+    errors = [finding for finding in proven if finding.severity is Severity.ERROR]
+    waits = waits_for(evidence, errors)
+    findings = fold(errors, waits, evidence)
+    return with_stranded(with_waiters(findings, waits, evidence), evidence)
+
+
+def _lesser(proven: list[Finding]) -> tuple[Finding, ...]:
+    """Warnings, then what is only worth knowing: none of them explains anybody's failure."""
+    told = {(finding.name, finding.proof.culprit) for finding in proven}
+    errors = {
+        (finding.name, finding.proof.culprit)
+        for finding in proven
+        if finding.severity is Severity.ERROR
+    }
+    lesser = [
+        finding
+        for finding in proven
+        if finding.severity is not Severity.ERROR
+        and (finding.name, finding.proof.culprit) not in errors
+        and not any((name, finding.proof.culprit) in told for name in finding.cause.yields_to)
+    ]
+    return tuple(
+        sorted(lesser, key=lambda f: (f.severity is Severity.INFO, f.proof.since_s, f.name))
+    )
+
+
 def _verdict(evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str, str]) -> Verdict:
     if any(finding.severity is Severity.ERROR for finding in findings):
         return Verdict.SICK
-    if broken or not evidence.facts or any(evidence.failures()):
+    unfinished = any(evidence.failures()) or any(evidence.of(StartBlocked))
+    if broken or not evidence.facts or unfinished:
         return Verdict.CANNOT_TELL
     return Verdict.HEALTHY

@@ -7,6 +7,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Finding
 from holdfast.model.named_tasks import named_tasks
+from holdfast.model.waiting import waits_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +52,6 @@ def waits_for(evidence: Evidence, proven: Iterable[Finding]) -> WaitsFor:
         if finding.proof.culprit is not None:
             named.add(finding.proof.culprit)
         edges.setdefault(speaker, set()).update((named & known) - {speaker})
+    for wait in waits_in(evidence):
+        edges.setdefault(wait.waiter, set()).add(wait.awaited)
     return WaitsFor({waiter: frozenset(awaited) for waiter, awaited in edges.items()})

@@ -5,6 +5,7 @@ import random
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.model.cluster import ClusterSpec, TaskId
@@ -27,7 +28,12 @@ class Addresses:
 
 class Local:
     def addresses(self, job: Job) -> Addresses:
-        """A port for each task that nobody listens on and no other run has claimed."""
+        """A port for each task that nobody listens on and no other run has claimed.
+
+        Where the job says itself where its tasks listen, that is where they listen.
+        """
+        if job.addresses:
+            return Addresses(ClusterSpec(_given(job)), ())
         ports = list(range(PORT_FIRST, PORT_LAST))
         random.shuffle(ports)
         found: dict[TaskId, str] = {}
@@ -71,6 +77,28 @@ class Local:
         for claim in addresses.claims:
             claim.close()
         return supervisor
+
+
+def proxy_exceptions(cluster: ClusterSpec, environ: Mapping[str, str]) -> dict[str, str]:
+    """What keeps gRPC from sending the cluster's own connections to a proxy, if there is one.
+
+    gRPC obeys a lower-case proxy variable even for 127.0.0.1, and the start-up then blocks
+    without a word. It reads no_grpc_proxy before no_proxy, and nobody else reads it.
+    """
+    if not any(environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy")):
+        return {}
+    known = environ.get("no_grpc_proxy") or environ.get("no_proxy") or ""
+    hosts = sorted({where.rpartition(":")[0].strip("[]") for where in cluster.addresses.values()})
+    listed = [name for name in (known, *hosts) if name]
+    return {"no_grpc_proxy": ",".join(listed)}
+
+
+def _given(job: Job) -> dict[TaskId, str]:
+    return {
+        task: job.addresses[task.role][task.index]
+        for task in job.tasks
+        if task.role in job.addresses
+    }
 
 
 def _claim(port: int) -> socket.socket | None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path, PurePath
 
+from holdfast.model.mounts import mount_in
+
 _MOUNTINFO = Path("/proc/self/mountinfo")
 
 # SQLite's write-ahead log needs memory that all its users share, which no network file system
@@ -28,19 +30,8 @@ def filesystem_of(path: Path) -> str:
 
 def filesystem_in(mountinfo: str, path: PurePath) -> str:
     """As `filesystem_of`, for a resolved path and the text of a mountinfo file."""
-    deepest, kind = -1, ""
-    for line in mountinfo.split("\n"):
-        # id parent major:minor root mount-point options optional... - kind source super-options
-        front, dash, back = line.partition(" - ")
-        fields, after = front.split(" "), back.split(" ")
-        if not dash or len(fields) < 5:  # noqa: PLR2004 - the mount point is the fifth
-            continue
-        mount_point = PurePath(_without_octal_escapes(fields[4]))
-        depth = len(mount_point.parts)
-        # Of two mounts on one place, the later one hides the earlier.
-        if depth >= deepest and path.is_relative_to(mount_point):
-            deepest, kind = depth, after[0]
-    return kind
+    mount = mount_in(mountinfo, str(path))
+    return mount.kind if mount else ""
 
 
 def is_shared(kind: str) -> bool:
@@ -48,15 +39,3 @@ def is_shared(kind: str) -> bool:
     if kind.startswith("fuse"):
         return kind not in _LOCAL_FUSE
     return kind in _SHARED or not kind
-
-
-def _without_octal_escapes(text: str) -> str:
-    """The kernel writes space, tab, line end and backslash as \\040, \\011, \\012 and \\134."""
-    first, *rest = text.split("\\")
-    return first + "".join(
-        chr(int(part[:3], 8)) + part[3:] if _is_octal(part[:3]) else "\\" + part for part in rest
-    )
-
-
-def _is_octal(digits: str) -> bool:
-    return len(digits) == 3 and set(digits) <= set("01234567")  # noqa: PLR2004 - as the kernel does

@@ -11,6 +11,7 @@ from holdfast.model.facts import (
     Fact,
     LastWords,
     LogLine,
+    PathProbed,
     SignalSent,
     StopAsked,
     TaskExited,
@@ -61,7 +62,9 @@ class Evidence:
         announced = {
             TaskId.parse(name) for start in self.of(AttemptStarted) for name in start.tasks
         }
-        return tuple(sorted(announced | {fact.task for fact in self.facts if fact.task}))
+        looked_at = {look.target for look in self.of(PathProbed) if look.target}
+        about = {fact.task for fact in self.facts if fact.task}
+        return tuple(sorted(announced | looked_at | about))
 
     def exit_of(self, task: TaskId | None) -> TaskExited | None:
         return next(self._about(TaskExited, task), None)

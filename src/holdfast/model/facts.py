@@ -165,6 +165,7 @@ class DiskMeasured(Fact):
     total_bytes: int
     free_inodes: int = -1  # -1: this file system does not count them
     purpose: str = ""  # what lies there: logs, work
+    total_inodes: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +190,7 @@ class SpecRead(Fact):
     index_is_text: bool = False  # "1" instead of 1: TensorFlow takes it, others do not
     pid: int = 0  # whose environment it is; 0: not of a process
     given: bool = False  # what we handed out ourselves, not what somebody uses
+    bare: bool = False  # only addresses were named: the cluster, as no single task has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,6 +316,15 @@ class VersionsSeen(Fact):
 
     interpreter: str
     versions: Mapping[str, str]  # python, tensorflow, protobuf, grpcio, numpy, keras, cuda
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartWaits(Fact):
+    """The start-up stands still for now: who waits, and for whom. It may only be slow."""
+
+    missing: tuple[str, ...]  # none: it goes on again
+    waiting: tuple[str, ...]
+    says: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

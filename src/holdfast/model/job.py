@@ -1,13 +1,14 @@
 """What the user asked for. Every setting has its one home and its default here."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import BadJob
 
 TASKS_MAX = 1_000
-GRACE_S_MAX = 86_400.0
+GRACE_S_MAX = START_DEADLINE_S_MAX = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,9 @@ class Job:
     grace_s: float = 15.0  # between asking a task to end and killing it
     run_dir: str | None = None  # None: a fresh one under holdfast-runs/
     keep_bytes: int | None = None  # of each output file; None keeps all of it
+    start_deadline_s: float = 120.0  # for the whole cluster to be up; 0 waits for ever
+    # Where each role's tasks listen, in the order of their index; empty: free ports, here.
+    addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for wrong, message, do in _complaints(self):
@@ -71,6 +75,15 @@ def _complaints(job: Job) -> tuple[tuple[bool, str, str], ...]:
             "choose the seconds a task gets to end by itself, such as --grace-s 15",
         ),
         (
+            not 0 <= job.start_deadline_s <= START_DEADLINE_S_MAX,
+            (
+                f"a start deadline of {job.start_deadline_s:g} s is not between 0 and"
+                f" {START_DEADLINE_S_MAX:g}"
+            ),
+            "choose the seconds until all tasks must be up; 0 waits for ever",
+        ),
+        *_misplaced(job),
+        (
             job.keep_bytes is not None and job.keep_bytes < KEEP_BYTES_MIN,
             f"keeping only {job.keep_bytes} bytes of output would lose the evidence",
             f"keep at least {KEEP_BYTES_MIN}: --keep-bytes 1M",
@@ -92,3 +105,18 @@ def _complaints(job: Job) -> tuple[tuple[bool, str, str], ...]:
 
 
 KEEP_BYTES_MIN = 65_536
+
+
+def _misplaced(job: Job) -> Iterator[tuple[bool, str, str]]:
+    """Addresses must be one for each task, or none at all."""
+    if not job.addresses:
+        return
+    counts = Counter(task.role for task in job.tasks)
+    counts.pop("evaluator", None)  # nobody calls it
+    for role in sorted({*counts, *job.addresses}):
+        given = len(job.addresses.get(role, ()))
+        yield (
+            given != counts[role],
+            f"{given} addresses are given for {counts[role]} tasks of the role {role!r}",
+            "give one host:port for each task, in the order of their index",
+        )

@@ -27,6 +27,8 @@ class JobFile:
     run_dir: str | None = None
     grace_s: float | None = None
     keep_bytes: str | int | None = None
+    start_deadline_s: float | None = None
+    addresses: Mapping[str, tuple[str, ...]] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -64,7 +66,10 @@ def _as_text(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-_SETTINGS = ("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes")
+_SETTINGS = (
+    *("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes"),
+    *("start_deadline_s", "addresses"),
+)
 
 
 def make_job(asked: JobFile, said: JobFile) -> Job:

@@ -30,4 +30,15 @@ class EndAttempt:
     attempt: int = 1
 
 
-Order = SendSignal | WatchIdle | EndAttempt
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellStart:
+    """Write down where the start-up stands: who waits for whom, and whether it is given up."""
+
+    missing: tuple[TaskId, ...]
+    waiting: tuple[TaskId, ...]
+    says: str
+    over_s: float | None = None  # the deadline that has passed
+    attempt: int = 1
+
+
+Order = SendSignal | WatchIdle | TellStart | EndAttempt

@@ -2,6 +2,12 @@
 
 from enum import StrEnum
 
+from holdfast.model.pattern import Pattern
+
+# gRPC 1.4x to 1.8x: ... last error: UNKNOWN: ipv4:10.0.0.7:2222: Failed to connect to remote
+# host: Connection refused
+REFUSED_AT = Pattern(r"ipv[46]:([^ ]+:\d{1,5}): .*Connection refused")
+
 
 class Outcome(StrEnum):
     ANSWERED = "answered"  # a TensorFlow server, which told its name

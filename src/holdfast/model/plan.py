@@ -26,6 +26,8 @@ class Plan:
     tasks: tuple[PlannedTask, ...]
     grace_s: float
     keep_bytes: int | None = None
+    start_deadline_s: float = 0.0  # 0: a start-up may take for ever
+    watch_start: bool = True
 
     def text(self) -> str:
         """For a person who wants to know before it happens. Values from --env stay unsaid."""
@@ -70,4 +72,5 @@ def plan_tasks(job: Job, cluster: ClusterSpec, *, run_id: str, run_dir: str) -> 
         ),
         grace_s=job.grace_s,
         keep_bytes=job.keep_bytes,
+        start_deadline_s=job.start_deadline_s,
     )

@@ -17,6 +17,8 @@ def encode_plan(plan: Plan) -> bytes:
             "run_dir": plan.run_dir,
             "grace_s": plan.grace_s,
             "keep_bytes": plan.keep_bytes,
+            "start_deadline_s": plan.start_deadline_s,
+            "watch_start": plan.watch_start,
             "tasks": [
                 {
                     "task": str(planned.task),
@@ -41,6 +43,8 @@ def decode_plan(text: bytes) -> Plan:
             tasks=tasks,
             grace_s=float(record["grace_s"]),
             keep_bytes=record["keep_bytes"],
+            start_deadline_s=float(record["start_deadline_s"]),
+            watch_start=bool(record["watch_start"]),
         )
     except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"not a plan: {error!r}", do="start jobs with `holdfast run`") from error

@@ -1,1 +1,100 @@
-"""What an agent can look at. One file each; none ever blocks a task."""
+"""What an agent can look at. One file each; none ever blocks a task, or us."""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SAID_BYTES_MAX = 65_536
+_READ_BYTES = 8_192
+_FAREWELL_S = 0.2  # for the kernel to take away a process that was killed
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a process of ours said before it ended, or before its time was over."""
+
+    out: str
+    err: str
+    code: int | None  # None: it did not end in time
+
+
+def said_in_time(command: Sequence[str], *, wait_s: float) -> Said:
+    """Run what may hang, such as a look at a dead file server, where it holds up nobody.
+
+    A process that the kernel does not let go of, not even killed, is left alone.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Said("", f"{command[0]}: {error.strerror}", 127)
+    until_s = time.monotonic() + wait_s
+    try:
+        out, err = _read(process, until_s)
+        code = process.wait(max(0.0, until_s - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_FAREWELL_S)
+    return Said(out.decode(errors="replace"), err.decode(errors="replace"), code)
+
+
+def _read(process: subprocess.Popen[bytes], until_s: float) -> tuple[bytes, bytes]:
+    """Both streams to their ends, their bounds or the end of the time."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    heard = {process.stdout: bytearray(), process.stderr: bytearray()}
+    with selectors.DefaultSelector() as selector:
+        for pipe in heard:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map() and (left_s := until_s - time.monotonic()) > 0:
+            for key, _ in selector.select(left_s):
+                pipe = process.stdout if key.fd == process.stdout.fileno() else process.stderr
+                piece = os.read(key.fd, _READ_BYTES)
+                heard[pipe] += piece
+                if not piece or len(heard[pipe]) > SAID_BYTES_MAX:
+                    selector.unregister(pipe)
+    return bytes(heard[process.stdout]), bytes(heard[process.stderr])
+
+
+def cgroup_folders(controller: str, *, pid: int | str = "self") -> Iterator[Path]:
+    """A process's cgroup and those above it, for memory, cpu or pids. v1 and v2.
+
+    Inside a container the path may be the host's, which leads nowhere: then only the top,
+    which is the container's own, is there.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            mount = _CGROUPS / controller
+        elif not controllers and (_CGROUPS / "cgroup.controllers").exists():
+            mount = _CGROUPS
+        else:
+            continue
+        folder = mount / path.strip("/")
+        for above in (folder, *folder.parents):
+            if above.is_relative_to(mount) and above.is_dir():
+                yield above
+        return

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.model.evidence import Evidence, death_signal
-from holdfast.model.facts import StopAsked, TaskNotStarted
+from holdfast.model.facts import StartBlocked, StopAsked, TaskNotStarted
 from holdfast.model.findings import Diagnosis, Finding, Severity
 from holdfast.model.remedies import AskHuman, Remedy
 
 SIGNAL_EXIT_BASE = 128
+HUNG_CODE = 124
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Conclusion:
 def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
     """How the attempt ended, as an exit code: the root cause decides, not the loudest task."""
     asked = next(iter(evidence.of(StopAsked)), None)
+    blocked = next(evidence.of(StartBlocked), None)
+    if blocked is not None:
+        first = next(iter(diagnosis.findings), None)
+        why = f"the cluster was not up after {blocked.deadline_s:g} s"
+        return Conclusion(HUNG_CODE, first.proof.says if first else why)
     failures = sorted(evidence.failures(), key=lambda exited: exited.at_s)
     if not failures and not any(evidence.of(TaskNotStarted)):
         if asked is not None and not _trained_to_the_end(evidence, asked.at_s):

@@ -1,5 +1,6 @@
 """A job's life as a pure machine: facts go in, orders come out. The coordinator obeys them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -9,13 +10,25 @@ from holdfast.model.facts import (
     Fact,
     SignalAsked,
     SignalSent,
+    StartBlocked,
     StopAsked,
     TaskExited,
     TaskIdle,
     TaskNotStarted,
     TaskStarted,
 )
-from holdfast.model.orders import EndAttempt, Order, SendSignal, WatchIdle
+from holdfast.model.orders import EndAttempt, Order, SendSignal, TellStart, WatchIdle
+from holdfast.recover.starting import (
+    BLOCKED_IDLE_S,
+    IDLE_NEWS_S,
+    WAITING_IDLE_S,
+    WAITING_NEWS_S,
+    Standstill,
+    Start,
+    is_idle,
+    notice,
+    standstill,
+)
 from holdfast.recover.stopping import SIGTERM, Asked, due_signals
 
 # How long the others may speak after a failure that dooms the job: a mirrored worker learns
@@ -23,8 +36,6 @@ from holdfast.recover.stopping import SIGTERM, Asked, due_signals
 AFTERMATH_S = 15.0
 # Servers without a chief have nothing to do at once; who waits at start-up may only be slow.
 SERVER_IDLE_S, STUCK_IDLE_S = 5.0, 20.0
-# An agent repeats that a task is idle; a word older than this no longer counts.
-IDLE_NEWS_S = 7.0
 # A worker that ends badly so soon after its start never joined: others may wait for it for ever.
 START_UP_S = 60.0
 # An evaluator may still be at its last evaluation when the training is over.
@@ -55,6 +66,9 @@ class Life:
     why: str = ""
     since_s: float = 0.0  # when this phase began
     trained_s: float | None = None  # when chief and workers were done
+    start: Start = field(default_factory=Start)
+    start_deadline_s: float = math.inf
+    told_start: tuple[TaskId, ...] = ()  # who was missing when we last told
 
     @property
     def running(self) -> tuple[TaskId, ...]:
@@ -74,7 +88,9 @@ def advance(life: Life, fact: Fact) -> tuple[Life, tuple[Order, ...]]:
         return replace(life, phase=Phase.ENDED), (EndAttempt(why=life.why),)
     if life.phase is Phase.STOPPING:
         return _stop(life, fact.at_s)
-    return _watch_idle(life)
+    life, told = _watch_start(life, fact.at_s)
+    life, orders = _watch_idle(life)
+    return life, (*told, *orders)
 
 
 def _pass_on(life: Life, asked: SignalAsked) -> tuple[Order, ...]:
@@ -83,6 +99,7 @@ def _pass_on(life: Life, asked: SignalAsked) -> tuple[Order, ...]:
 
 
 def _notice(life: Life, fact: Fact) -> Life:
+    life = replace(life, start=notice(life.start, fact))
     match fact:
         case TaskStarted(task=TaskId() as task):
             return _started(life, task, fact.at_s)
@@ -94,10 +111,13 @@ def _notice(life: Life, fact: Fact) -> Life:
         case TaskNotStarted(task=TaskId() as task):
             life = replace(life, ended={**life.ended, task: False})
             return _stopping(life, fact.at_s, SIGTERM, f"{task} could not be started")
-        case TaskIdle(task=TaskId() as task):
+        case TaskIdle(task=TaskId() as task) if fact.idle_s >= life.watched.get(task, math.inf):
             return replace(life, idle_s={**life.idle_s, task: fact.at_s})
         case SignalSent(task=TaskId() as task):
             return _obeyed(life, task, fact)
+        case StartBlocked():
+            why = f"the cluster was not up after {fact.deadline_s:g} s"
+            return _stopping(life, fact.at_s, SIGTERM, why)
         case StopAsked():
             if life.phase is Phase.STOPPING:
                 return replace(life, grace_s=0.0) if fact.now else life
@@ -181,6 +201,42 @@ def _evaluated(life: Life, at_s: float, *, waited_s: float) -> bool:
     if life.phase is Phase.AFTERMATH or not evaluating:
         return True
     return _all_idle(life, evaluating, at_s) or waited_s >= EVALUATION_S_MAX
+
+
+def _watch_start(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
+    """Say who waits for whom when that changes; at the deadline, give it up if nobody works."""
+    members = tuple(task for task in life.running if task.role != "evaluator")
+    if life.phase is not Phase.TRAINING or life.start.ready.issuperset(members):
+        return _told_start(life, None)
+    late_s = min(BLOCKED_IDLE_S, life.start_deadline_s / 2)
+    still = standstill(life.start, members, at_s=at_s, idle_s=late_s, news_s=IDLE_NEWS_S)
+    if still and at_s >= life.start_deadline_s and _nobody_comes(life, still, at_s, late_s):
+        order = TellStart(
+            missing=still.missing,
+            waiting=still.waiting,
+            says=still.says,
+            over_s=life.start_deadline_s,
+        )
+        return life, (order,)
+    now = standstill(life.start, members, at_s=at_s, idle_s=WAITING_IDLE_S, news_s=WAITING_NEWS_S)
+    return _told_start(life, now)
+
+
+def _nobody_comes(life: Life, still: Standstill, at_s: float, idle_s: float) -> bool:
+    """A missing task that still works, as one that prepares its input does, gets more time."""
+    return all(
+        is_idle(life.start, task, at_s=at_s, idle_s=idle_s, news_s=IDLE_NEWS_S)
+        for task in still.missing
+    )
+
+
+def _told_start(life: Life, still: Standstill | None) -> tuple[Life, tuple[Order, ...]]:
+    missing = still.missing if still else ()
+    if missing == life.told_start:
+        return life, ()
+    says = still.says if still else "the start-up goes on"
+    order = TellStart(missing=missing, waiting=still.waiting if still else (), says=says)
+    return replace(life, told_start=missing), (order,)
 
 
 def _watch_idle(life: Life) -> tuple[Life, tuple[Order, ...]]:

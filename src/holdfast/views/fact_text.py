@@ -1,14 +1,17 @@
 """What a fact says, in one line for a person."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, Final
 
 from holdfast.model import facts
+from holdfast.model.path import Outcome
 from holdfast.model.signals import signal_name
 
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _UNIT_STEP: Final = 1024
+_NAMED_MAX: Final = 8  # members of a list that a sentence names
+_MILLISECOND_S: Final = 0.001
 
 
 def fact_text(fact: facts.Fact) -> str:
@@ -25,6 +28,13 @@ def bytes_text(count: int) -> str:
             break
         amount /= _UNIT_STEP
     return f"{count} {unit}" if unit == _UNITS[0] else f"{amount:.1f} {unit}"
+
+
+def seconds_text(seconds: float) -> str:
+    """0.4 ms rather than 0.000412: three digits are enough to compare."""
+    if abs(seconds) < 1:
+        return f"{seconds / _MILLISECOND_S:.3g} ms"
+    return f"{seconds:.3g} s"
 
 
 def _plainly(fact: facts.Fact) -> str:
@@ -106,11 +116,154 @@ def _released(fact: facts.OutputReleased) -> str:
     return f"the oldest {bytes_text(fact.bytes_released)} of std{fact.stream} were given back"
 
 
+def _few(names: Iterable[object]) -> str:
+    """The first names of many, and how many there are."""
+    told = list(map(str, names))
+    more = f" and {len(told) - _NAMED_MAX} more" if len(told) > _NAMED_MAX else ""
+    return ", ".join(told[:_NAMED_MAX]) + more
+
+
+def _spec(fact: facts.SpecRead) -> str:
+    counted = _few(f"{len(members)} {role}" for role, members in fact.cluster.items())
+    own = f", and its own task is {fact.role}:{fact.index}" if fact.role else ""
+    how = "was given" if fact.given else "has"
+    return f"{fact.source} {how} a cluster of {counted or 'nobody'}{own}"
+
+
+def _no_spec(fact: facts.SpecUnreadable) -> str:
+    place = f", line {fact.line}" if fact.line else ""
+    place += f", column {fact.column}" if fact.line and fact.column else ""
+    excerpt = f": {fact.excerpt}" if fact.excerpt else ""
+    return f"{fact.source}{place}: {fact.mistake}{excerpt}"
+
+
+_OUTCOMES: Final[dict[str, str]] = {
+    Outcome.ANSWERED: "a TensorFlow server answered",
+    Outcome.STALLED: "somebody took the connection and said nothing",
+    Outcome.REFUSED: "the host is there, and nobody listens",
+    Outcome.FILTERED: "no answer at all",
+    Outcome.UNREACHABLE: "the network knows no way there",
+    Outcome.RESET: "the connection was thrown out",
+    Outcome.NOT_GRPC: "whoever listens there does not speak gRPC",
+    Outcome.NOT_TENSORFLOW: "a gRPC server, but not one of TensorFlow",
+    Outcome.UNRESOLVED: "the name means nothing here",
+    Outcome.BAD_ADDRESS: "not an address",
+    Outcome.BLIND: "we could not look",
+}
+
+
+def _path(fact: facts.PathProbed) -> str:
+    target = f" ({fact.target})" if fact.target else ""
+    told = _OUTCOMES.get(fact.outcome, fact.outcome)
+    if fact.name:
+        told += f" as {fact.name}"
+    if fact.devices:
+        told += f" with {_few(fact.devices)}"
+    took = f" after {seconds_text(fact.took_s)}" if fact.took_s else ""
+    says = f": {fact.says}" if fact.says else ""
+    return f"{fact.address}{target}: {told}{took}{says}"
+
+
+def _speed(fact: facts.PathMeasured) -> str:
+    target = f" ({fact.target})" if fact.target else ""
+    speed = f", {bytes_text(round(fact.bytes_per_s))}/s" if fact.bytes_per_s else ""
+    lost = f", {fact.lost} of {fact.tries} lost" if fact.lost else f", {fact.tries} tries"
+    median, worst = seconds_text(fact.p50_s), seconds_text(fact.p99_s)
+    return f"{fact.address}{target}: {median} in the middle, {worst} at worst{lost}{speed}"
+
+
+def _peers(fact: facts.PeersListed) -> str:
+    if fact.answered:
+        return f"{fact.address} sees {_few(sorted(fact.sees)) or 'nobody'}"
+    waited = seconds_text(fact.waited_s)
+    return f"{fact.address} did not say within {waited} whom it sees: it waits for somebody"
+
+
+def _sockets(fact: facts.SocketsSeen) -> str:
+    ports = f"listens on {_few(fact.listening)}" if fact.listening else "listens on no port"
+    trying = f", waits for an answer from {_few(fact.trying)}" if fact.trying else ""
+    return f"{ports}, has {len(fact.connected)} connections{trying}"
+
+
+_STATES: Final = {
+    "R": "was running",
+    "S": "slept",
+    "D": "waited for storage, or for the kernel",
+    "T": "was stopped",
+    "t": "was stopped by a debugger",
+    "Z": "was dead, and nobody had collected it",
+}
+
+
+def _process(fact: facts.ProcessSeen) -> str:
+    did = _STATES.get(fact.state, f"was in state {fact.state}")
+    loaded = "" if fact.loaded_tensorflow else ", and has not loaded TensorFlow"
+    return f"pid {fact.pid} {did} after {fact.cpu_s:.1f} s of CPU{loaded}"
+
+
+def _elsewhere(fact: facts.AddressNotHere) -> str:
+    ips = f" ({_few(fact.ips)})" if fact.ips else ""
+    return f"{fact.address}{ips} is not an address of {fact.host}"
+
+
+def _host(fact: facts.HostMeasured) -> str:
+    limit = fact.cgroup_limit_bytes
+    allowed = "" if limit is None else f", {bytes_text(limit)} allowed here"
+    free, total = bytes_text(fact.memory_free_bytes), bytes_text(fact.memory_bytes)
+    tasks = f", for {_few(fact.tasks)}" if fact.tasks else ""
+    cpus = "1 CPU" if fact.cpus == 1 else f"{fact.cpus} CPUs"
+    return f"{cpus}, {free} of {total} memory free{allowed}{tasks}"
+
+
+def _folder(fact: facts.FolderMeasured) -> str:
+    tried = {"writing": fact.write, "locks": fact.locks, "appending": fact.append}
+    told = ", ".join(f"{name}: {word}" for name, word in tried.items() if word)
+    kind = f" on {fact.filesystem}" if fact.filesystem else ""
+    return f"{fact.path} ({fact.purpose}){kind}; {told or 'nothing was tried'}"
+
+
+_CLOCK_STATES: Final[dict[bool | None, str]] = {
+    True: "the kernel calls it synchronised",
+    False: "the kernel calls it free-running",
+    None: "the kernel does not say whether it is synchronised",
+}
+
+
+def _clock(fact: facts.ClockMeasured) -> str:
+    state = _CLOCK_STATES[fact.synchronised]
+    if not fact.against:
+        return f"the clock was compared with nothing; {state}"
+    ahead = "ahead of" if fact.offset_s >= 0 else "behind"
+    error = f", give or take {seconds_text(fact.error_s)}" if fact.error_s else ""
+    return f"the clock is {seconds_text(abs(fact.offset_s))} {ahead} {fact.against}{error}; {state}"
+
+
+def _environment(fact: facts.EnvironmentSeen) -> str:
+    whose = f"pid {fact.pid}" if fact.pid else "a task started here"
+    told = _few(f"{name}={value}" for name, value in sorted(fact.variables.items()))
+    return f"{whose} gets {told or 'no variable that gRPC looks at'}"
+
+
+def _versions(fact: facts.VersionsSeen) -> str:
+    told = _few(f"{name} {version}" for name, version in fact.versions.items())
+    return f"{fact.interpreter}: {told or 'nothing that we know'}"
+
+
+def _blocked(fact: facts.StartBlocked) -> str:
+    waiting = f"{_few(fact.waiting)} waited for " if fact.waiting else "missing: "
+    return f"not started after {seconds_text(fact.deadline_s)}: {waiting}{_few(fact.missing)}"
+
+
 _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
+    facts.AddressNotHere: _elsewhere,
     facts.AttemptEnded: lambda fact: f"the attempt ended with {fact.exit_code}: {fact.why}",
     facts.AttemptStarted: lambda fact: f"the attempt began with {len(fact.tasks)} tasks",
     facts.CgroupKilledForMemory: _cgroup_kill,
+    facts.ClockMeasured: _clock,
     facts.DiskMeasured: _disk,
+    facts.EnvironmentSeen: _environment,
+    facts.FolderMeasured: _folder,
+    facts.HostMeasured: _host,
     facts.KernelKilledForMemory: _kernel_kill,
     facts.LastWords: _last_words,
     facts.LeftoverEnded: lambda fact: f"left pid {fact.pid} `{fact.command}` behind",
@@ -118,10 +271,19 @@ _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.LogLine: lambda fact: str(fact.text),
     facts.OutputEnded: _output_ended,
     facts.OutputReleased: _released,
+    facts.PathMeasured: _speed,
+    facts.PathProbed: _path,
+    facts.PeersListed: _peers,
     facts.PortHeld: _port,
     facts.ProbeBlind: lambda fact: f"the {fact.probe} probe could not look: {fact.why}",
+    facts.ProcessSeen: _process,
     facts.SignalAsked: lambda fact: f"{fact.by} asked for {_signal(fact.signal)} to every task",
     facts.SignalSent: lambda fact: f"we sent {_signal(fact.signal)}: {fact.why}",
+    facts.SocketsSeen: _sockets,
+    facts.SpecRead: _spec,
+    facts.SpecUnreadable: _no_spec,
+    facts.StartBlocked: _blocked,
+    facts.StartWaits: lambda fact: str(fact.says),
     facts.StopAsked: _stop,
     facts.TaskExited: _exited,
     facts.TaskIdle: lambda fact: f"idle for {fact.idle_s:.0f} s: no CPU, no output, no timer",
@@ -130,4 +292,5 @@ _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.TimePassed: lambda fact: f"{fact.at_s:.0f} s had passed",
     facts.TracebackSeen: _traceback,
     facts.UnknownFact: lambda fact: f"a fact of a newer Holdfast: {fact.kind}",
+    facts.VersionsSeen: _versions,
 }

@@ -15,6 +15,7 @@ from holdfast.model.facts import (
     AttemptEnded,
     Fact,
     SignalSent,
+    StartWaits,
     StopAsked,
     TaskExited,
     TaskNotStarted,
@@ -23,6 +24,7 @@ from holdfast.model.facts import (
 from holdfast.model.signals import signal_name
 from holdfast.views.lines import LineAssembler
 from holdfast.views.live import Screen, TaskMark, status_text
+from holdfast.views.sanitise import plain
 
 CHUNK_BYTES = 32 * 1024
 BEHIND_BYTES_MAX = 1 << 20  # a terminal: nobody reads that fast
@@ -124,6 +126,8 @@ class Watch:
                 self._told.update({fact.task} if fact.signal in ENDING else ())
             elif isinstance(fact, StopAsked):
                 self._told.update(self._marks)
+            elif isinstance(fact, StartWaits):
+                self._own.append(f"start-up: {plain(fact.says)}")
             elif fact.task in self._marks:
                 self._marks[fact.task] = self._mark(fact, self._marks[fact.task])
         return bool(fresh)

@@ -102,4 +102,10 @@ cause = Cause(
     hears=(WRONG_TASK,),
     remedy=AskHuman(),
     preview=False,
+    yields_to=frozenset(
+        {
+            *("spec-bad-address", "spec-duplicate-address", "spec-evaluator-listed"),
+            *("spec-two-chiefs", "spec-unreadable", "spec-without-cluster", "spec-wrong-task"),
+        }
+    ),
 )

@@ -3,7 +3,8 @@
 ## What you see
 The task ends within seconds of its start. TensorFlow 2.21 says `Could not start gRPC server`
 and `No address added out of total 1 resolved`, without the reason; older versions and plain
-Python say `Address already in use`. The other tasks wait for it, mostly in silence.
+Python say `Address already in use`. The other tasks wait for it, mostly in silence. Before a
+start, `holdfast check` finds the port taken.
 
 ## Why it happens
 A process of an earlier attempt is still alive, two jobs use the same fixed port, the same
@@ -19,13 +20,15 @@ End the process that holds the port if it is a leftover, or give the task anothe
 ## When this accusation would be wrong
 When the server could not start for another reason, such as an address that is not on this
 host or a port below 1024 without the rights. Then nobody is found on the port, and the
-finding says `likely` instead of `certain`.
+finding says `likely` instead of `certain`. Before a start: when whoever holds the port is gone
+by then. A task that already answers there, or whose process it is, holds it by right.
 """
 
 from collections.abc import Iterator
 
+from holdfast.model.begun import begun_tasks
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import Fact, LogLine, PortHeld, TaskExited, TaskStarted
+from holdfast.model.facts import Fact, LogLine, PortHeld, SpecRead, TaskExited, TaskStarted
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
@@ -40,6 +43,7 @@ TRY_AGAIN_CODE = 75
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
+    yield from _before_start(evidence)
     for failure in evidence.failures():
         said = [
             *evidence.lines(IN_USE, failure.task),
@@ -63,6 +67,24 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
             says=f"{failure.task} could not listen on {_place(port)}{_holder(held, owner)}",
             do=_do(held, owner, port),
+            exit_code=TRY_AGAIN_CODE,
+        )
+
+
+def _before_start(evidence: Evidence) -> Iterator[Proof]:
+    """A port that is taken before its task was started; one that is up holds it by right."""
+    begun = begun_tasks(evidence)
+    pids = {spec.pid for spec in evidence.of(SpecRead)} - {0}
+    last = {(held.host, held.task): held for held in evidence.of(PortHeld)}
+    for held in last.values():
+        if held.task in begun or evidence.exit_of(held.task) or held.holder or held.pid in pids:
+            continue
+        yield Proof(
+            facts=(held,),
+            culprit=held.task,
+            confidence=Confidence.HIGH,
+            says=f"{held.task} must listen on port {held.port} of {held.host}{_holder(held, None)}",
+            do=_do(held, None, held.port),
             exit_code=TRY_AGAIN_CODE,
         )
 
@@ -122,4 +144,5 @@ cause = Cause(
     hears=(IN_USE, NO_SERVER),
     remedy=Relaunch(fresh_ports=True),
     preview=False,
+    yields_to=frozenset({"spec-differs", "spec-task-twice"}),
 )

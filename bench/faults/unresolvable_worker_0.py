@@ -1,0 +1,22 @@
+"""The leader's name means nothing to anybody: all others wait in silence."""
+
+from bench.fault import Config, Effect, Fault, address_of, told, with_address
+
+LOST = "worker:0"
+
+
+def renamed(task: str, config: Config) -> Config:
+    port = address_of(config, LOST).rpartition(":")[2]
+    return with_address(config, LOST, f"gpu-07.invalid:{port}")
+
+
+fault = Fault(
+    tasks=(LOST,),
+    config=renamed,
+    effect={"mirrored": Effect.BLOCKS, "session": Effect.BLOCKS},
+    says={
+        "check": told("name-not-resolved", LOST),
+        "run": told("name-not-resolved", LOST),
+        "attach": told("name-not-resolved", LOST),
+    },
+)

@@ -1,0 +1,164 @@
+"""Asks a running cluster who is who, from outside: no agent, and nothing in it changes."""
+
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.errors import BadInput
+from holdfast.model.facts import (
+    Fact,
+    PathProbed,
+    PeersListed,
+    ProcessSeen,
+    SocketsSeen,
+    SpecRead,
+)
+from holdfast.model.path import Outcome
+from holdfast.model.spec import claimed, members, read_spec
+from holdfast.model.standing import is_ready
+from holdfast.probes.definitions import definitions_here
+from holdfast.probes.environment import environment_of, seen_environment
+from holdfast.probes.paths import Place, look_nearby, measure_paths, probe_paths, probe_peers
+from holdfast.probes.process import stat_of
+from holdfast.probes.sockets import sockets_of
+from holdfast.probes.versions import loaded_tensorflow, versions_of_process
+
+CONNECT_S, ANSWER_S, PEERS_S = 2.5, 1.5, 2.0
+NEARBY_MAX = 8  # tasks that are looked for elsewhere
+PLACES_MAX = 2_000
+LATENCY_TRIES = 40
+
+
+class Inquiry:
+    """Each look adds facts; `host` is where we look from."""
+
+    def __init__(self, places: Sequence[Place], *, host: str, specs: Iterable[Fact] = ()) -> None:
+        self._places = list(places)[:PLACES_MAX]
+        self._host = host
+        self._began_s = time.monotonic()
+        self._specs = list(specs)
+
+    def at_s(self) -> float:
+        return round(time.monotonic() - self._began_s, 3)
+
+    def _where(self, task: TaskId | None = None) -> dict[str, Any]:
+        return {"at_s": self.at_s(), "host": self._host, "task": task}
+
+    def look(self, *, peers: bool = True, latency: bool = False) -> list[Fact]:
+        """Everything, once: who answers, whom they see, what their processes here have."""
+        looks = self.ask(self._places)
+        with ThreadPoolExecutor() as pool:
+            again = pool.submit(self.ask, _places_of(looks, Outcome.STALLED))
+            listed = pool.submit(self._peers, looks if peers else [])
+            here = pool.submit(self._processes_here, looks)
+            measured = pool.submit(self._measure, looks if latency else [])
+            facts = [*looks, *again.result(), *listed.result(), *here.result()]
+            facts += measured.result()
+        return [*facts, *self._lost(facts)]
+
+    def look_again(self) -> list[Fact]:
+        """What costs the cluster nothing: who answers, and what its processes here have."""
+        looks = self.ask(self._places)
+        return [*looks, *self._processes_here(looks)]
+
+    def ask(self, places: Sequence[Place]) -> list[PathProbed]:
+        """Only who they are: cheap enough to be asked again and again."""
+        found = probe_paths(
+            places, at_s=self.at_s, host=self._host, connect_s=CONNECT_S, answer_s=ANSWER_S
+        )
+        return [_named(look) for look in found]
+
+    def _peers(self, looks: Sequence[PathProbed]) -> list[PeersListed]:
+        answering = _places_of(looks, Outcome.ANSWERED)
+        return probe_peers(answering, at_s=self.at_s, host=self._host, deadline_s=PEERS_S)
+
+    def _measure(self, looks: Sequence[PathProbed]) -> list[Fact]:
+        places = [
+            *_places_of(looks, Outcome.ANSWERED),
+            *_places_of(looks, Outcome.STALLED),
+        ]
+        return list(measure_paths(places, tries=LATENCY_TRIES, at_s=self.at_s, host=self._host))
+
+    def _processes_here(self, looks: Sequence[PathProbed]) -> list[Fact]:
+        """What the processes of this cluster on this host have, where we may look into them."""
+        wanted = {look.target: look.address for look in looks if look.target}
+        ports = {address.rpartition(":")[2]: task for task, address in wanted.items()}
+        facts: list[Fact] = []
+        for pid, text in definitions_here().items():
+            spec = read_spec(text, source=f"pid {pid}", pid=pid, **self._where())
+            sockets = sockets_of([pid])
+            task = self._whose(spec, wanted)
+            held = [ports[str(port)] for port in sockets.listening if str(port) in ports]
+            if task is None and not held:
+                continue
+            owner = held[0] if held else task
+            where = self._where(owner)
+            state = stat_of(pid)
+            if state is None or not (sockets.listening or loaded_tensorflow(pid)):
+                continue
+            facts += [
+                replace(spec, task=owner),
+                SocketsSeen(
+                    listening=sockets.listening,
+                    connected=sockets.connected,
+                    trying=sockets.trying,
+                    **where,
+                ),
+                ProcessSeen(pid=pid, state=state.state, cpu_s=round(state.cpu_s, 3), **where),
+            ]
+            facts += [seen for seen in (versions_of_process(pid, where),) if seen]
+            if environ := environment_of(pid):
+                facts.append(seen_environment(environ, where, pid))
+        return facts
+
+    def _whose(self, spec: Fact, wanted: dict[TaskId | None, str]) -> TaskId | None:
+        """The task of this cluster that a process is: most of its addresses must be ours."""
+        if not isinstance(spec, SpecRead):
+            return None
+        known = members(spec)
+        shared = sum(wanted.get(task) == address for task, address in known.items())
+        task = claimed(spec)
+        return task if task in wanted and 2 * shared >= len(wanted) and shared else None
+
+    def _lost(self, facts: Sequence[Fact]) -> list[PathProbed]:
+        """Where else the tasks are that nobody finds at their address."""
+        refused = [
+            Place(look.address, look.target)
+            for look in facts
+            if isinstance(look, PathProbed) and look.target and look.outcome == Outcome.REFUSED
+        ]
+        found: list[PathProbed] = []
+        here = {
+            fact.task: fact.listening
+            for fact in facts
+            if isinstance(fact, SocketsSeen) and fact.listening
+        }
+        anybody = any(isinstance(fact, PathProbed) and is_ready(fact) for fact in facts)
+        for place in refused[:NEARBY_MAX] if anybody else ():
+            ports = here.get(place.target, ())
+            host = place.address.rpartition(":")[0]
+            elsewhere = [Place(f"{host}:{port}", place.target) for port in ports]
+            looks = (
+                self.ask(elsewhere)
+                if elsewhere
+                else look_nearby(place, at_s=self.at_s, host=self._host)
+            )
+            found += [look for look in looks if is_ready(look)]
+        return found
+
+
+def _places_of(looks: Sequence[PathProbed], outcome: Outcome) -> list[Place]:
+    return [Place(look.address, look.target) for look in looks if look.outcome == outcome]
+
+
+def _named(look: PathProbed) -> PathProbed:
+    """Where nobody in particular is expected, whoever answers is right."""
+    if look.target is not None or not look.name:
+        return look
+    try:
+        return replace(look, target=TaskId.parse(look.name))
+    except BadInput:
+        return look

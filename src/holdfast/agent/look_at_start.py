@@ -1,0 +1,156 @@
+"""The process that looks at tasks while a cluster starts, and ends when all of it is up.
+
+It asks their servers who they are and reads /proc: what definition, sockets and libraries each
+task really has. It runs by itself and at low priority: a slow resolver or a peer that never
+ends its answer must not hold up anybody, and its memory is gone when training begins.
+"""
+
+import contextlib
+import os
+import selectors
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from holdfast.agent.clock import Clock
+from holdfast.agent.scan import step_back
+from holdfast.agent.start_order import StartOrder
+from holdfast.agent.start_processes import Processes
+from holdfast.logdir.run_dir import open_run_dir
+from holdfast.model.cluster import ClusterSpec, TaskId
+from holdfast.model.codec import encode
+from holdfast.model.errors import HoldfastError
+from holdfast.model.facts import Fact, PathProbed, ProbeBlind
+from holdfast.model.path import Outcome
+from holdfast.model.standing import is_ready
+from holdfast.probes.paths import Place, probe_paths
+
+EARLY_S, LATE_S = 60.0, 300.0
+EVERY_S, EVERY_LATER_S, EVERY_LATE_S = 1.0, 2.0, 5.0
+CONNECT_S, ANSWER_S = 2.0, 1.5
+AGAIN_S, REFUSED_AGAIN_S = 4.0, 15.0  # how often an outcome that stays is worth a fact
+FACTS_A_ROUND_MAX = 200
+
+
+class Looker:
+    def __init__(self, order: StartOrder) -> None:
+        self._order = order
+        self._clock = Clock(order.zero_s)
+        given = {TaskId.parse(name): address for name, address in order.addresses.items()}
+        self._members = {
+            task: address for task, address in given.items() if task.role != "evaluator"
+        }
+        self._told: dict[tuple[TaskId | None, TaskId | None, str], PathProbed] = {}
+        self._ready: set[TaskId] = set()
+        self._gone: set[TaskId] = set()
+        run_dir = open_run_dir(Path(order.run_dir))
+        self._processes = Processes(run_dir, ClusterSpec(given), host=order.host, clock=self._clock)
+
+    def hear(self, words: str) -> None:
+        """What the agent knows first: who has started, and who has ended."""
+        what, _, rest = words.partition(" ")
+        name, _, pid = rest.partition(" ")
+        if what == "started":
+            self._processes.started(TaskId.parse(name), int(pid))
+        elif what == "ended":
+            self._processes.ended(TaskId.parse(name))
+            self._gone.add(TaskId.parse(name))
+
+    def look(self) -> bool:
+        """One round; whether another one is needed."""
+        _send(self._processes.look())
+        awaited = [
+            Place(address, task)
+            for task, address in self._members.items()
+            if task not in self._ready | self._gone
+        ]
+        told = 0
+        for look in probe_paths(
+            awaited,
+            at_s=self._clock.at_s,
+            host=self._order.host,
+            connect_s=CONNECT_S,
+            answer_s=ANSWER_S,
+        ):
+            if look.target and is_ready(look):
+                self._ready.add(look.target)
+            told += self._tell(look, told)
+        for owner, places in self._processes.other_places().items():
+            for look in probe_paths(
+                places,
+                at_s=self._clock.at_s,
+                host=self._order.host,
+                connect_s=CONNECT_S,
+                answer_s=ANSWER_S,
+                from_task=owner,
+            ):
+                told += self._tell(look, told)
+        return self._is_needed()
+
+    def _tell(self, look: PathProbed, told: int) -> bool:
+        """An outcome is a fact when it is new, and again when it stays."""
+        key = (look.task, look.target, look.address)
+        before = self._told.get(key)
+        again_s = REFUSED_AGAIN_S if look.outcome == Outcome.REFUSED else AGAIN_S
+        same = before is not None and (before.outcome, before.name) == (look.outcome, look.name)
+        if told >= FACTS_A_ROUND_MAX or (before and same and look.at_s - before.at_s < again_s):
+            return False
+        self._told[key] = look
+        _send([look])
+        return True
+
+    def _is_needed(self) -> bool:
+        if self._members.keys() <= self._ready | self._gone:
+            return False
+        early = self._clock.at_s() < self._order.deadline_s
+        return early or bool(self._ready)
+
+    def pause_s(self) -> float:
+        at_s = self._clock.at_s()
+        if at_s < EARLY_S:
+            return EVERY_S
+        return EVERY_LATER_S if at_s < LATE_S else EVERY_LATE_S
+
+    def blind(self, error: HoldfastError) -> ProbeBlind:
+        why = f"{error.message} ({error.do})"
+        return ProbeBlind(at_s=self._clock.at_s(), host=self._order.host, probe="start-up", why=why)
+
+
+def _send(facts: Iterable[Fact]) -> None:
+    lines = b"".join(encode(fact) + b"\n" for fact in facts)
+    while lines:
+        lines = lines[os.write(1, lines) :]
+
+
+def _serve(looker: Looker) -> None:
+    """Look until everybody is up. Without a supervisor there is nobody to tell."""
+    told = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(0, selectors.EVENT_READ)
+        while True:
+            if selector.select(looker.pause_s()):
+                heard = os.read(0, 65_536)
+                if not heard:
+                    return
+                *lines, told = (told + heard).split(b"\n")
+                for line in lines:
+                    looker.hear(line.decode())
+                continue
+            if not looker.look():
+                return
+
+
+def main() -> None:
+    step_back()
+    looker = Looker(msgspec.json.decode(sys.argv[1], type=StartOrder))
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            _serve(looker)
+        except HoldfastError as error:  # no grpcio here: the rest of the run does not need it
+            _send([looker.blind(error)])
+
+
+if __name__ == "__main__":
+    main()

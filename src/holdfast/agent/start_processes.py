@@ -1,0 +1,161 @@
+"""What the processes of a starting task really have: definition, sockets, libraries, idleness."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.agent.clock import Clock
+from holdfast.agent.idle import IdleWatch
+from holdfast.logdir.run_dir import RunDir
+from holdfast.model.cluster import ClusterSpec, TaskId
+from holdfast.model.facts import (
+    EnvironmentSeen,
+    Fact,
+    ProcessSeen,
+    SocketsSeen,
+    SpecRead,
+    SpecUnreadable,
+    TaskIdle,
+)
+from holdfast.model.spec import members, read_spec
+from holdfast.probes.environment import environment_of, seen_environment
+from holdfast.probes.paths import Place
+from holdfast.probes.process import Children, ProcessStat, children_by_parent, descendants, stat_of
+from holdfast.probes.sockets import Sockets, sockets_of
+from holdfast.probes.versions import loaded_tensorflow, versions_of_process
+
+IDLE_S = 5.0
+HELD = frozenset("TtD")  # stopped, traced, waiting for storage
+PLACES_MAX = 64  # of a definition that is not the one we gave
+
+
+@dataclass(slots=True)
+class Started:
+    pid: int
+    idle: IdleWatch
+    trainer: int = 0  # the process that has loaded TensorFlow
+    spec: SpecRead | SpecUnreadable | None = None  # what it uses, where that is not what we gave
+    sockets: Sockets = field(default_factory=Sockets)
+    held: str = ""  # the state in which it was last seen, and which was told
+    held_before: str = ""
+
+
+class Processes:
+    def __init__(self, run_dir: RunDir, cluster: ClusterSpec, *, host: str, clock: Clock) -> None:
+        self._run_dir = run_dir
+        self._cluster = cluster
+        self._host = host
+        self._clock = clock
+        self._tasks: dict[TaskId, Started] = {}
+        self._gave = False
+
+    def started(self, task: TaskId, pid: int) -> None:
+        streams = [self._run_dir.open_log(task, 1, stream) for stream in ("out", "err")]
+
+        def output_bytes() -> int:
+            return sum(os.fstat(fd).st_size for fd in streams)
+
+        # Whoever polls for its peers with a sleep in between waits as much as who does not.
+        idle = IdleWatch(pid, output_bytes, timers_count=False, idle_s=IDLE_S)
+        self._tasks[task] = Started(pid, idle)
+
+    def ended(self, task: TaskId) -> None:
+        self._tasks.pop(task, None)
+
+    def look(self) -> list[Fact]:
+        """What is new of every task, in one pass over /proc."""
+        children = children_by_parent()
+        facts: list[Fact] = []
+        for task, started in self._tasks.items():
+            own = stat_of(started.pid)
+            if own is not None:
+                facts += self._look_at(task, started, own, children)
+        return facts
+
+    def other_places(self) -> dict[TaskId, list[Place]]:
+        """The addresses in definitions that are not ours: whether they lead anywhere."""
+        given = self._cluster.addresses
+        return {
+            task: [
+                Place(address, peer)
+                for peer, address in members(started.spec).items()
+                if given.get(peer) != address and peer != task
+            ][:PLACES_MAX]
+            for task, started in self._tasks.items()
+            if isinstance(started.spec, SpecRead)
+        }
+
+    def _look_at(
+        self, task: TaskId, started: Started, own: ProcessStat, children: Children
+    ) -> Iterator[Fact]:
+        tree = [own, *descendants(own.pid, children)]
+        if not started.trainer:
+            found = next((one.pid for one in reversed(tree) if loaded_tensorflow(one.pid)), 0)
+            if found:
+                started.trainer = found
+                yield from self._loaded(task, started)
+        yield from self._sockets(task, started, tree)
+        yield from self._held(task, started, tree)
+        idle_s = started.idle.look(self._clock.at_s(), children)
+        if idle_s is not None:
+            yield TaskIdle(idle_s=round(idle_s, 3), **self._where(task))
+
+    def _loaded(self, task: TaskId, started: Started) -> Iterator[Fact]:
+        """It has just become what it is: from here on its environment is what counts."""
+        where, pid = self._where(task), started.trainer
+        environ = environment_of(pid)
+        if environ is not None:
+            text = environ.get("TF_CONFIG")
+            if text != self._cluster.tf_config(task):
+                yield from self._gave_once()
+                started.spec = read_spec(text, source=f"pid {pid}", pid=pid, **where)
+                yield started.spec
+            seen = seen_environment(environ, where, pid)
+            if _has_proxy(seen):
+                yield from self._gave_once()
+                yield seen
+        if versions := versions_of_process(pid, where):
+            yield versions
+
+    def _gave_once(self) -> Iterator[Fact]:
+        """The definition that everybody was given: one is enough to tell what differs."""
+        if not self._gave:
+            self._gave = True
+            first = next(iter(self._tasks))
+            text = self._cluster.tf_config(first)
+            where = {**self._where(first), "task": None}
+            yield read_spec(text, source="holdfast run", given=True, **where)
+
+    def _sockets(self, task: TaskId, started: Started, tree: list[ProcessStat]) -> Iterator[Fact]:
+        now = sockets_of([one.pid for one in tree])
+        if now.listening != started.sockets.listening or now.trying or started.sockets.trying:
+            yield SocketsSeen(
+                listening=now.listening,
+                connected=now.connected,
+                trying=now.trying,
+                **self._where(task),
+            )
+        started.sockets = now
+
+    def _held(self, task: TaskId, started: Started, tree: list[ProcessStat]) -> Iterator[Fact]:
+        """A process that is stopped, or waits for storage for longer than one look."""
+        main = next((one for one in tree if one.pid == started.trainer), tree[-1])
+        state = main.state if main.state in HELD else ""
+        if state == started.held_before and state != started.held:
+            started.held = state
+            yield ProcessSeen(
+                pid=main.pid,
+                state=main.state,
+                cpu_s=round(main.cpu_s, 3),
+                loaded_tensorflow=bool(started.trainer),
+                **self._where(task),
+            )
+        started.held_before = state
+
+    def _where(self, task: TaskId) -> dict[str, Any]:
+        return {"at_s": self._clock.at_s(), "host": self._host, "task": task}
+
+
+def _has_proxy(seen: EnvironmentSeen) -> bool:
+    return any(name.endswith("_proxy") for name in seen.variables)

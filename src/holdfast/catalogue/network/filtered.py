@@ -1,0 +1,74 @@
+"""Connections to a task's address get no answer at all.
+
+## What you see
+The others wait, without a word, and no error comes: a connection attempt is given up only
+after many seconds, and tried again. `connect() timed out` at best.
+
+## Why it happens
+A firewall or a security group drops the packets, the host is down or on another network, the
+address is an internal one of a container that others cannot reach.
+
+## How to confirm it by hand
+`nc -vz -w 5 HOST PORT` hangs until its time-out; `tcpdump` on the task's host shows whether the
+requests arrive.
+
+## What to do
+Open the port between the hosts of the cluster, in both directions; use an address that the
+other hosts can reach.
+
+## When this accusation would be wrong
+When the loss is only on the way from where we look: another place may reach it. Where somebody
+else gets an answer, the finding is `partition` instead. In a run a short cut is waited for.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.evidence import Evidence
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.path import Outcome
+from holdfast.model.remedies import AskHuman
+from holdfast.model.standing import CUT, Standing, missing, views
+
+HUNG_CODE = 124
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    reached = {view.task for view in views(evidence) if view.is_ready}
+    for task, standing in missing(evidence).items():
+        if standing.look.outcome in CUT and task not in reached:
+            yield _proof(evidence, standing)
+
+
+def _proof(evidence: Evidence, standing: Standing) -> Proof:
+    task, look = standing.task, standing.look
+    host, _, port = look.address.rpartition(":")
+    alone = not any(
+        view.look.address.rpartition(":")[0] == host and view.look.outcome not in CUT
+        for view in views(evidence)
+    )
+    what = "no answer at all from" if look.outcome == Outcome.FILTERED else "no way to"
+    why = "the host is down, or a firewall drops the packets"
+    if not alone:
+        why = f"the host is there, so a firewall drops port {port}"
+    return Proof(
+        facts=(look,),
+        culprit=task,
+        confidence=Confidence.HIGH,
+        says=f"{what} {look.address} ({task}), seen from {look.host}: {why}",
+        do=(
+            f"ping {host}; nc -vz -w 5 {host} {port}",
+            (
+                f"open port {port} on the host of {task} for the others: iptables -I INPUT -p tcp"
+                f" --dport {port} -j ACCEPT"
+            ),
+        ),
+        exit_code=HUNG_CODE,
+    )
+
+
+cause = Cause(
+    family="network-unreachable",
+    detect=detect,
+    remedy=AskHuman(),
+    yields_to=frozenset({"partition"}),
+)

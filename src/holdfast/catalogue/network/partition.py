@@ -1,0 +1,142 @@
+"""Two tasks that both live cannot reach each other, or only one way.
+
+## What you see
+The start-up passes and the first collective fails after 20 s with `connect() timed out`, or
+everything stands still. Each of the two answers others; only the way between them is cut.
+
+## Why it happens
+A firewall rule for one direction or one pair, a route that exists one way only, hosts on two
+networks, a switch that is broken.
+
+## How to confirm it by hand
+`nc -vz -w 5` from each of the two hosts to the other's port; one of them hangs.
+
+## What to do
+Repair the path in the direction that the finding names.
+
+## When this accusation would be wrong
+When a task cannot be reached by anybody: then it is `filtered`. From outside we see that a task
+does not find one of its peers, but not always which: then the finding says `likely`.
+"""
+
+from collections.abc import Iterator
+from itertools import takewhile
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import PathProbed, PeersListed, SocketsSeen
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.remedies import AskHuman
+from holdfast.model.standing import CUT, Standing, missing, standings, views
+from holdfast.model.words import listed
+
+TRYING_S = 3.0  # a connection that is asked for this long has lost its first packets twice
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    yield from _seen_from_two_places(evidence)
+    found = standings(evidence)
+    all_answer = bool(found) and not missing(evidence)
+    if all_answer:
+        yield from _tried(evidence, found)
+        yield from _cannot_see(evidence, found)
+
+
+def _seen_from_two_places(evidence: Evidence) -> Iterator[Proof]:
+    """No answer from one place, an answer from another."""
+    found = list(views(evidence))
+    ready = {view.task: view for view in found if view.is_ready}
+    for view in found:
+        other = ready.get(view.task)
+        if view.look.outcome in CUT and other and other.look.address == view.look.address:
+            back = _way_back(found, view)
+            one_way = ", though it reaches the other way" if back else ""
+            yield Proof(
+                facts=(view.look, other.look, *((back,) if back else ())),
+                culprit=view.task,
+                seen_at=view.look.task,
+                confidence=Confidence.HIGH,
+                says=f"{_place(view)} cannot reach {view.task} at {view.look.address}, which"
+                f" answers {_place(other)}{one_way}: the path is cut",
+                do=_do(_place(view), view.look.address),
+            )
+
+
+def _way_back(found: list[Standing], cut: Standing) -> PathProbed | None:
+    """A look from the place of the one that cannot be reached, at a task of where we stand."""
+    host = cut.look.address.rpartition(":")[0]
+    for view in found:
+        from_there = view.look.task == cut.task or view.look.host in {host, *cut.look.ips}
+        to_here = view.task == cut.look.task or cut.look.host in {
+            view.look.address.rpartition(":")[0],
+            *view.look.ips,
+        }
+        if from_there and to_here and view.is_ready:
+            return view.look
+    return None
+
+
+def _tried(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]:
+    """A task's own connection to a peer gets no answer, and the same peer answers us."""
+    at = {standing.look.address: standing for standing in found.values()}
+    for task in evidence.tasks:
+        seen = list(evidence.of(SocketsSeen, task))
+        for address in seen[-1].trying if seen else ():
+            since_s = _trying_since(seen, address)
+            if address in at and seen[-1].at_s - since_s >= TRYING_S:
+                peer = at[address].task
+                yield Proof(
+                    facts=(seen[-1], at[address].look),
+                    culprit=peer,
+                    seen_at=task,
+                    confidence=Confidence.HIGH,
+                    says=f"{task} gets no answer from {peer} at {address}, which answers us:"
+                    " the path between them is cut",
+                    do=_do(str(task), address),
+                )
+
+
+def _trying_since(seen: list[SocketsSeen], address: str) -> float:
+    trying = takewhile(lambda one: address in one.trying, reversed(seen))
+    return min(one.at_s for one in trying)
+
+
+def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]:
+    """All answer us, and some of them still look for a peer."""
+    last = {listed.task: listed for listed in evidence.of(PeersListed) if listed.task}
+    blind = [fact for fact in last.values() if not fact.answered]
+    if not blind or len(last) < len(found):
+        return
+    lost = [fact.task for fact in blind if fact.task]
+    who = "one of its peers" if len(lost) == 1 else "each other, or one of their peers"
+    alone = len(lost) == 1
+    yield Proof(
+        facts=(*blind, *(found[task].look for task in lost if task in found)),
+        culprit=lost[0] if alone else None,
+        confidence=Confidence.HIGH if alone else Confidence.LIKELY,
+        says=f"{listed(lost)} cannot reach {who}, although every task answers us:"
+        " the path between them is cut",
+        do=(
+            f"on the host of {lost[0]}: "
+            + "; ".join(
+                f"nc -vz -w 5 {' '.join(standing.look.address.rsplit(':', 1))}"
+                for task, standing in list(found.items())[:4]
+                if task != lost[0]
+            ),
+        ),
+    )
+
+
+def _place(view: Standing) -> str:
+    return str(view.look.task or view.look.host)
+
+
+def _do(place: str, address: str) -> tuple[str, ...]:
+    host, _, port = address.rpartition(":")
+    return (
+        f"on the host of {place}: nc -vz -w 5 {host} {port}",
+        f"open port {port} for {place}, in both directions",
+    )
+
+
+cause = Cause(family="network-unreachable", detect=detect, remedy=AskHuman())

@@ -1,0 +1,166 @@
+"""A task's address refuses connections although the cluster is up.
+
+## What you see
+`failed to connect to all addresses; last error: … Connection refused` in the logs of others,
+or nothing at all: TensorFlow tries again, silently, for ever.
+
+## Why it happens
+Nobody listens at that port: the task has not started yet, has ended, or listens elsewhere. Or
+a firewall on its host rejects the connection with a reset, which looks the same from outside.
+
+## How to confirm it by hand
+`nc -vz HOST PORT` from the other host; `ss -ltn 'sport = :PORT'` on the task's own host. Refused
+from outside and listening inside means a firewall.
+
+## What to do
+Start the task, or correct its address in all definitions, or open the port in the firewall.
+
+## When this accusation would be wrong
+A task that has done its work and left refuses, too. So this is a warning while nobody waits
+for it, and an error only when others reach the same address at the same time.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import LogLine, PathProbed
+from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.named_tasks import call_targets
+from holdfast.model.path import REFUSED_AT, Outcome
+from holdfast.model.remedies import AskHuman
+from holdfast.model.standing import (
+    Standing,
+    anybody_ready,
+    is_ready,
+    missing,
+    standings,
+    views,
+)
+from holdfast.model.waiting import waits_in
+
+FRESH_S = 5.0  # a look this long before a refusal still says that the task was there
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    yield from _rejected(evidence)
+    yield from _rejected_in_logs(evidence)
+    if not anybody_ready(evidence):
+        return
+    awaited = {wait.awaited for wait in waits_in(evidence)}
+    for task, standing in missing(evidence).items():
+        if standing.look.outcome != Outcome.REFUSED or evidence.exit_of(task) is not None:
+            continue
+        before = _answered(evidence, standing)
+        if before is not None:
+            yield _has_gone(standing, before, is_awaited=task in awaited)
+        elif task not in awaited:
+            yield Proof(
+                facts=(standing.look,),
+                culprit=task,
+                confidence=Confidence.LIKELY,
+                severity=Severity.WARNING,
+                says=f"nobody listens at {standing.look.address}, where {task} should be, while"
+                " others of its cluster are up",
+                do=(f"start {task}; if it has finished its work, all is well",),
+            )
+
+
+def _answered(evidence: Evidence, standing: Standing) -> PathProbed | None:
+    return next(
+        (
+            look
+            for look in evidence.of(PathProbed)
+            if look.target == standing.task
+            and is_ready(look)
+            and look.address == standing.look.address
+        ),
+        None,
+    )
+
+
+def _has_gone(standing: Standing, before: PathProbed, *, is_awaited: bool) -> Proof:
+    """Whoever finished its work goes, too: only if others wait for it, it is missed."""
+    task, address = standing.task, standing.look.address
+    return Proof(
+        facts=(before, standing.look),
+        culprit=task,
+        confidence=Confidence.HIGH,
+        severity=None if is_awaited else Severity.WARNING,
+        says=f"{task} answered at {address} before, and now nobody listens there: it has ended",
+        do=(f"see how {task} ended: its exit code and its last lines",),
+    )
+
+
+def _rejected(evidence: Evidence) -> Iterator[Proof]:
+    """Refused from one place, answered to another."""
+    found = list(views(evidence))
+    ready = {view.task: view for view in found if view.is_ready}
+    for view in found:
+        other = ready.get(view.task)
+        if view.look.outcome == Outcome.REFUSED and other and _is_same(view, other):
+            yield Proof(
+                facts=(view.look, other.look),
+                culprit=view.task,
+                seen_at=view.look.task,
+                confidence=Confidence.HIGH,
+                says=f"{view.look.address} ({view.task}) refuses {_place(view)}, and answers"
+                f" {_place(other)}: a firewall rejects the connection",
+                do=_do(view.look.address),
+            )
+
+
+def _is_same(view: Standing, other: Standing) -> bool:
+    return (
+        view.look.address == other.look.address
+        and _place(view) != _place(other)
+        and abs(view.look.at_s - other.look.at_s) <= FRESH_S
+    )
+
+
+def _place(view: Standing) -> str:
+    return str(view.look.task or view.look.host)
+
+
+def _do(address: str) -> tuple[str, ...]:
+    port = address.rpartition(":")[2]
+    return (
+        f"on its host, see what rejects port {port}: iptables -S INPUT; nft list ruleset",
+        f"open it for the other hosts: iptables -I INPUT -p tcp --dport {port} -j ACCEPT",
+    )
+
+
+def _rejected_in_logs(evidence: Evidence) -> Iterator[Proof]:
+    """A task that says `refused` of an address at which we get an answer just then."""
+    at = standings(evidence)
+    for line in evidence.lines(REFUSED_AT):
+        task = next(iter(call_targets(line)), None)
+        if task in at and _answers(evidence, at[task], line) and line.task:
+            address = at[task].look.address
+            yield Proof(
+                facts=(line, at[task].look),
+                culprit=task,
+                seen_at=line.task,
+                confidence=Confidence.HIGH,
+                says=f"{address} ({task}) refuses {line.task}, and answers us:"
+                " a firewall rejects the connection",
+                do=_do(address),
+            )
+
+
+def _answers(evidence: Evidence, standing: Standing, line: LogLine) -> bool:
+    said = REFUSED_AT.search(line.text)
+    return (
+        standing.is_ready
+        and said.group(1) == standing.look.address
+        and standing.look.at_s >= line.at_s - FRESH_S
+        and evidence.exit_of(standing.task) is None
+    )
+
+
+cause = Cause(
+    family="connection-refused",
+    detect=detect,
+    hears=(REFUSED_AT,),
+    remedy=AskHuman(),
+    yields_to=frozenset({"never-started", "wrong-port", "stalled-at-start"}),
+)

@@ -1,0 +1,139 @@
+"""A task listens at one port, and the others look for it at another.
+
+## What you see
+The others wait as for a task that was never started, although it runs and listens. A
+MultiWorkerMirroredStrategy passes its start and dies at the first all-reduce, with
+`Connection refused` and the name of the innocent task.
+
+## Why it happens
+The address in the definition and the port of the server were set in two places: an old
+TF_CONFIG, a script that counts ports itself, a port that was changed because it was taken.
+
+## How to confirm it by hand
+The log of the task says `Started server with target: grpc://…:PORT`; compare it with its entry
+in the TF_CONFIG of the others.
+
+## What to do
+Write the same address into all definitions, the one at which the task listens.
+
+## When this accusation would be wrong
+When another cluster on the same host uses the same task names on a neighbouring port. The
+finding names the address at which the task answered: look whose it is.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import PathProbed, SocketsSeen, StartBlocked
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.named_tasks import call_targets
+from holdfast.model.path import REFUSED_AT, Outcome
+from holdfast.model.remedies import AskHuman
+from holdfast.model.standing import Standing, is_ready, missing, standings
+from holdfast.model.waiting import waits_in
+from holdfast.model.words import listed
+
+HUNG_CODE = 124
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    for standing in missing(evidence).values():
+        if standing.look.outcome != Outcome.REFUSED:
+            continue
+        found = _elsewhere(evidence, standing)
+        if found is not None:
+            yield _answers(evidence, standing, found)
+        else:
+            yield from _listens(evidence, standing)
+    yield from _said(evidence)
+
+
+def _elsewhere(evidence: Evidence, standing: Standing) -> PathProbed | None:
+    return next(
+        (
+            look
+            for look in evidence.of(PathProbed)
+            if look.target == standing.task
+            and is_ready(look)
+            and look.address != standing.look.address
+        ),
+        None,
+    )
+
+
+def _answers(evidence: Evidence, standing: Standing, found: PathProbed) -> Proof:
+    task = standing.task
+    waiting = [wait.waiter for wait in waits_in(evidence) if wait.awaited == task]
+    who = listed(waiting) if waiting else "the definition"
+    looks = "looks" if len(waiting) <= 1 else "look"
+    return Proof(
+        facts=(standing.look, found),
+        culprit=task,
+        confidence=Confidence.HIGH,
+        says=f"{task} answers at {found.address}, but {who} {looks} for it at"
+        f" {standing.look.address}, where nobody listens",
+        do=(
+            (
+                f"write {found.address} for {task} into every TF_CONFIG, or let it listen at"
+                f" {standing.look.address}"
+            ),
+        ),
+        exit_code=HUNG_CODE,
+    )
+
+
+def _listens(evidence: Evidence, standing: Standing) -> Iterator[Proof]:
+    """At the deadline its processes listen, but not where they should."""
+    task, address = standing.task, standing.look.address
+    seen = max(evidence.of(SocketsSeen, task), key=lambda fact: fact.at_s, default=None)
+    blocked = next(evidence.of(StartBlocked), None)
+    if seen is None or blocked is None or not seen.listening:
+        return
+    if int(address.rpartition(":")[2]) not in seen.listening:
+        ports = listed(seen.listening)
+        yield Proof(
+            facts=(standing.look, seen, blocked),
+            culprit=task,
+            confidence=Confidence.LIKELY,
+            says=f"{task} listens on port {ports}, but should at {address},"
+            f" where {listed(blocked.waiting)} look for it",
+            do=(f"let it use the port that its TF_CONFIG gives it: {address}",),
+            exit_code=HUNG_CODE,
+        )
+
+
+def _said(evidence: Evidence) -> Iterator[Proof]:
+    """A task that is refused at an address which is not the one of whom it looks for."""
+    at = standings(evidence)
+    for line in evidence.lines(REFUSED_AT):
+        task = next(iter(call_targets(line)), None)
+        if task not in at or line.task in {None, task}:
+            continue
+        tried, right = REFUSED_AT.search(line.text).group(1), at[task].look.address
+        if _came_up(evidence, task) and not _is_same(tried, right):
+            yield Proof(
+                facts=(line, at[task].look),
+                culprit=line.task,
+                confidence=Confidence.HIGH,
+                says=f"{line.task} looks for {task} at {tried}, but it listens at {right}",
+                do=(f"write {right} for {task} into the TF_CONFIG of {line.task}",),
+            )
+
+
+def _came_up(evidence: Evidence, task: TaskId) -> bool:
+    return any(is_ready(look) for look in evidence.of(PathProbed) if look.target == task)
+
+
+def _is_same(tried: str, right: str) -> bool:
+    """Only the port counts: logs have the numbers of hosts, definitions their names."""
+    return tried.rpartition(":")[2] == right.rpartition(":")[2]
+
+
+cause = Cause(
+    family="cluster-spec-mismatch",
+    detect=detect,
+    hears=(REFUSED_AT,),
+    remedy=AskHuman(),
+    yields_to=frozenset({"spec-differs"}),
+)

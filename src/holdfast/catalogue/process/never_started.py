@@ -1,0 +1,94 @@
+"""A task that the others wait for has never opened its port.
+
+## What you see
+Nothing. The chief or the workers stand still after their start, mostly without a word. The
+leader of a MultiWorkerMirroredStrategy says once `Waiting for 1/3 tasks to connect`, a
+TensorFlow 1 session repeats `CreateSession still waiting for response from worker`. A
+ParameterServerStrategy chief says nothing at all, and waits for ever.
+
+## Why it happens
+The task was not launched, its host is still pulling an image or waiting in a queue, its
+launch script stopped before Python, or it died and nobody noticed.
+
+## How to confirm it by hand
+`nc -vz HOST PORT` from the host of a task that waits says `refused`; `ss -ltn` on the task's
+own host does not show the port; `ps` shows no such process, or one that is not there yet.
+
+## What to do
+Start the task, or look into its log: why has it not come to the line that starts its server?
+The others will go on as soon as it comes; nothing needs to be restarted.
+
+## When this accusation would be wrong
+When the task is only late: it may still come. During a run it is accused at the deadline of
+the start-up, not before. From outside, a task that has finished its work and left looks the
+same, so it is accused only when somebody waits for it.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, PathProbed, TaskStarted
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.path import Outcome
+from holdfast.model.remedies import AskHuman
+from holdfast.model.standing import Standing, is_ready, missing
+from holdfast.model.waiting import HEARD, Wait, waits_in
+from holdfast.model.words import listed, wait
+
+HUNG_CODE = 124
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    waits = waits_in(evidence)
+    for task, standing in missing(evidence).items():
+        waiting = [one for one in waits if one.awaited == task]
+        gone = standing.look.outcome != Outcome.REFUSED or evidence.exit_of(task) is not None
+        if waiting and not gone and not _came_up(evidence, task):
+            yield _proof(evidence, standing, waiting)
+
+
+def _came_up(evidence: Evidence, task: TaskId) -> bool:
+    """It answered at some time, here or elsewhere: so it was started."""
+    return any(is_ready(look) for look in evidence.of(PathProbed) if look.target == task)
+
+
+def _proof(evidence: Evidence, standing: Standing, waiting: list[Wait]) -> Proof:
+    task, address = standing.task, standing.look.address
+    started = next(evidence.of(TaskStarted, task), None)
+    who = f"{listed(one.waiter for one in waiting)} {wait(len(waiting))} for it"
+    facts: tuple[Fact, ...] = (standing.look, waiting[0].fact)
+    if started is not None:
+        return Proof(
+            facts=(started, *facts),
+            culprit=task,
+            confidence=Confidence.HIGH,
+            says=f"{task} runs (pid {started.pid}) but has not opened its port: nobody listens"
+            f" at {address}, and {who}",
+            do=(
+                f"see what it does: py-spy dump --nonblocking --pid {started.pid}",
+                "if it only needs longer, give the start more time: --start-deadline-s 600",
+            ),
+            exit_code=HUNG_CODE,
+        )
+    return Proof(
+        facts=facts,
+        culprit=task,
+        confidence=Confidence.LIKELY,
+        says=f"nobody listens at {address}, where {task} should be, and {who}:"
+        " it was not started, or has ended",
+        do=(
+            f"start {task}, or read its log: the others go on as soon as it listens at {address}",
+            f"on its host: ss -ltnp 'sport = :{address.rpartition(':')[2]}'",
+        ),
+        exit_code=HUNG_CODE,
+    )
+
+
+cause = Cause(
+    family="startup-waiting-for-worker",
+    detect=detect,
+    hears=HEARD,
+    remedy=AskHuman(),
+    yields_to=frozenset({"stalled-at-start", "wrong-port", "proxy-hijack"}),
+)

@@ -1,0 +1,80 @@
+"""A task was restarted behind the others' back: it answers with a new incarnation.
+
+## What you see
+`… unexpectedly tried to connect with a different incarnation. It has likely restarted`, or
+steps that fail with `Aborted` or `Unavailable` once, for no visible reason.
+
+## Why it happens
+A container runtime, a scheduler or a script starts a dead task again by itself. Its address is
+the same, but the new process knows nothing of the variables and collectives of the old one.
+
+## How to confirm it by hand
+Ask it twice: `holdfast attach --watch HOST:PORT` shows the incarnation; a new number is a new
+process. `ps -o lstart= -p PID` on its host says since when it runs.
+
+## What to do
+MultiWorkerMirroredStrategy: relaunch the whole job, a single worker cannot come back.
+ParameterServerStrategy: a worker may; after a lost ps relaunch from a checkpoint. Find out why
+the first one died: its last lines are in the log before the restart.
+
+## When this accusation would be wrong
+Two processes with the same task index look alike: the leader calls the second one a restart.
+Where the definitions show that, the finding is about them.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import PathProbed
+from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.named_tasks import tasks_in
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import Relaunch
+from holdfast.model.standing import is_ready
+
+NEW_INCARNATION = Pattern(r"tried to connect with a different incarnation")
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    answers: dict[TaskId | None, PathProbed] = {}
+    for look in evidence.of(PathProbed):
+        if not is_ready(look):
+            continue
+        before = answers.setdefault(look.target, look)
+        if before.incarnation != look.incarnation:
+            answers[look.target] = look
+            yield Proof(
+                facts=(before, look),
+                culprit=look.target,
+                severity=Severity.WARNING,
+                says=f"{look.target} was restarted: at {look.address} answers a new process"
+                f" (incarnation {look.incarnation}, before {before.incarnation})",
+                do=DO,
+            )
+    for line in evidence.lines(NEW_INCARNATION):
+        named = [task for task in tasks_in(line.text) if task != line.task]
+        if named and any(evidence.failures()):
+            yield Proof(
+                facts=(line,),
+                culprit=named[0],
+                seen_at=line.task,
+                confidence=Confidence.LIKELY,
+                says=f"{named[0]} joined a second time, as another process:"
+                " it was restarted, or two tasks have the same index",
+                do=DO,
+            )
+
+
+DO = (
+    "find out why the first process ended: its last lines are in its log",
+    "relaunch the whole job from its last checkpoint",
+)
+
+cause = Cause(
+    family="peer-restarted",
+    detect=detect,
+    hears=(NEW_INCARNATION,),
+    remedy=Relaunch(),
+    echo=True,
+)

@@ -1,0 +1,218 @@
+"""`holdfast attach`: ask a running or blocked cluster who waits for whom."""
+
+import os
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import click
+import msgspec
+
+from holdfast.agent.inquiry import Inquiry
+from holdfast.cli import wants_colour, width_of
+from holdfast.diagnose import diagnose
+from holdfast.intake.target import Target, read_target
+from holdfast.logdir.run_dir import log_name
+from holdfast.model.address import Complaint, parse_address
+from holdfast.model.errors import BadInput, Unreachable, UsageError
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, PathProbed, SpecRead
+from holdfast.model.findings import Verdict
+from holdfast.model.path import Outcome
+from holdfast.model.spec import members
+from holdfast.model.standing import standings
+from holdfast.probes.paths import Place
+from holdfast.views.cluster_text import cluster_text, state_of, tasks_shown, waits_shown
+from holdfast.views.report import report
+from holdfast.views.sanitise import plain
+from holdfast.views.text import report_text
+
+SICK_CODE = 1
+EVERY_S_MIN = 1.0
+LOOKS_KEPT = 3  # of each task, while we watch: the one before tells what has changed
+UP = frozenset({Outcome.ANSWERED, Outcome.STALLED, Outcome.NOT_GRPC, Outcome.NOT_TENSORFLOW})
+
+
+@click.command()
+@click.argument("target", nargs=-1)
+@click.option("--watch", is_flag=True, help="Keep looking, and tell what changes; Ctrl-C ends it.")
+@click.option(
+    "--every-s",
+    type=float,
+    default=5.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds between two looks of --watch.",
+)
+@click.option(
+    "--peers/--no-peers",
+    default=True,
+    help="Ask each task whom it can see. While one is missing, those who are asked note so in"
+    " their own logs.  [default: peers]",
+)
+@click.option("--latency", is_flag=True, help="Measure the paths to all tasks, too.")
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people, or for programs.",
+)
+def command(target: tuple[str, ...], **asked: Any) -> None:
+    """Ask the TensorFlow servers of a cluster who they are and whom they see.
+
+    \b
+    TARGET is any of
+      tf_config.json or '{"cluster": …}'   the TF_CONFIG of one of its tasks, or of several
+      job.toml                             a job file with [addresses]
+      gpu-07:2222                          any one of its tasks, or several
+    Without TARGET, the TF_CONFIG of this environment.
+
+    The cluster may have been started by anybody. Nothing is installed in it, and its training
+    is not disturbed. On this host, what its processes were given is read from /proc.
+
+    \b
+    Exit codes: 0 all is well; 1 something is wrong; 69 nobody of it is up; 2 wrong usage;
+    65, 66, 78 a file is wrong, missing, or not a job.
+    """
+    if asked["every_s"] < EVERY_S_MIN:
+        raise UsageError("--every-s is below 1", do="look once a second at most: --every-s 1")
+    host = socket.gethostname()
+    bare = _bare(target)
+    read = Target() if bare else read_target(target, os.environ, host=host)
+    specs = [spec for spec in read.specs if isinstance(spec, SpecRead)]
+    places = bare or _places(specs)
+    if not places:
+        unreadable = next(iter(diagnose(Evidence(read.specs)).findings), None)
+        raise BadInput(
+            plain(unreadable.proof.says) if unreadable else "the target names no task",
+            do="name a TF_CONFIG, or host:port of any task; holdfast check tells more",
+        )
+    inquiry = Inquiry(places, host=host)
+    facts = [*specs, *inquiry.look(peers=asked["peers"], latency=asked["latency"])]
+    if bare:
+        facts += _whole_cluster(inquiry, facts, peers=asked["peers"])
+    _refuse_if_nobody(facts, places)
+    code = _show(facts, asked["shape"])
+    if asked["watch"]:
+        _watch(inquiry, facts, asked)
+    sys.exit(code)
+
+
+def _bare(words: Sequence[str]) -> list[Place]:
+    """host:port alone: whoever answers there is right. Anything else names tasks."""
+    found = [part for word in words for part in word.split(",") if part]
+    plainly = all("=" not in word and "{" not in word for word in words)
+    if not plainly or any(isinstance(parse_address(part), Complaint) for part in found):
+        return []
+    return [Place(part, None) for part in found]
+
+
+def _places(specs: Sequence[SpecRead]) -> list[Place]:
+    """Each task where most definitions have it; an evaluator serves nobody."""
+    seen: dict[str, dict[str, int]] = {}
+    named = {}
+    for spec in specs:
+        for task, address in members(spec).items():
+            if task.role != "evaluator":
+                named[str(task)] = task
+                counts = seen.setdefault(str(task), {})
+                counts[address] = counts.get(address, 0) + 1
+    return [
+        Place(max(counts, key=lambda address: counts[address]), named[name])
+        for name, counts in seen.items()
+    ]
+
+
+def _whole_cluster(inquiry: Inquiry, facts: Sequence[Fact], *, peers: bool) -> list[Fact]:
+    """From one task on this host to all of them: its own definition says where they are."""
+    specs = [fact for fact in facts if isinstance(fact, SpecRead)]
+    known = {fact.target for fact in facts if isinstance(fact, PathProbed)}
+    rest = [place for place in _places(specs) if place.target not in known]
+    if not rest:
+        return []
+    return Inquiry(rest, host=socket.gethostname()).look(peers=peers)
+
+
+def _refuse_if_nobody(facts: Sequence[Fact], places: Sequence[Place]) -> None:
+    looks = [fact for fact in facts if isinstance(fact, PathProbed)]
+    if not any(look.outcome in UP for look in looks):
+        first = looks[0] if looks else None
+        said = f": {plain(first.address)} {first.outcome}" if first else ""
+        raise Unreachable(
+            f"none of {len(places)} addresses has a task that listens{said}",
+            do="start the cluster first, or check the addresses: holdfast check",
+        )
+
+
+def _show(facts: Sequence[Fact], shape: str) -> int:
+    evidence = Evidence(facts)
+    diagnosis = diagnose(evidence)
+    shown = report(diagnosis, evidence, log_name=log_name)
+    if shape == "json":
+        shown = {**shown, "tasks": tasks_shown(evidence), "waits": waits_shown(evidence)}
+        click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
+    else:
+        width, colour = width_of(sys.stdout), wants_colour(sys.stdout)
+        click.echo(cluster_text(evidence, width=width, colour=colour), color=colour)
+        click.echo(report_text(shown, width=width, colour=colour), color=colour, nl=False)
+    return 0 if diagnosis.verdict is Verdict.HEALTHY else SICK_CODE
+
+
+def _watch(inquiry: Inquiry, facts: Sequence[Fact], asked: dict[str, Any]) -> NoReturn:
+    """Only who they are is asked again, and only what changes is told."""
+    specs = [fact for fact in facts if isinstance(fact, SpecRead) and not fact.pid]
+    looks = [fact for fact in facts if isinstance(fact, PathProbed)]
+    states, told = _states(facts), _findings(facts)
+    while True:
+        time.sleep(asked["every_s"])
+        fresh = inquiry.look_again()
+        looks = _newest([*looks, *(fact for fact in fresh if isinstance(fact, PathProbed))])
+        rest = [fact for fact in fresh if not isinstance(fact, PathProbed)]
+        kept = [*specs, *looks, *rest]
+        now, found = _states(kept), _findings(kept)
+        for task in now:
+            if now[task] != states.get(task):
+                _say(f"{task} {now[task]} (before: {states.get(task, 'unknown')})", asked["shape"])
+        for key in found.keys() - told.keys():
+            _say(found[key], asked["shape"])
+        for key in told.keys() - found.keys():
+            _say(f"over: {told[key]}", asked["shape"])
+        states, told = now, found
+
+
+def _states(facts: Sequence[Fact]) -> dict[str, str]:
+    return {str(task): state_of(at) for task, at in standings(Evidence(facts)).items()}
+
+
+def _findings(facts: Sequence[Fact]) -> dict[tuple[str, str], str]:
+    return {
+        (finding.name, str(finding.proof.culprit)): f"{finding.severity}[{finding.name}]:"
+        f" {plain(finding.proof.says)}"
+        for finding in diagnose(Evidence(facts)).findings
+    }
+
+
+def _newest(looks: Sequence[PathProbed]) -> list[PathProbed]:
+    """The last looks at each address: what is kept does not grow."""
+    kept: list[PathProbed] = []
+    seen: Counter[str] = Counter()
+    for look in reversed(looks):
+        seen[look.address] += 1
+        if seen[look.address] <= LOOKS_KEPT:
+            kept.append(look)
+    return kept[::-1]
+
+
+def _say(words: str, shape: str) -> None:
+    at = datetime.now(UTC)
+    if shape == "json":
+        click.echo(msgspec.json.encode({"at": at.isoformat(), "says": words}).decode())
+    else:
+        click.echo(f"{at.astimezone():%H:%M:%S} {words}")
+    sys.stdout.flush()

@@ -1,0 +1,106 @@
+"""Where each task of a cluster stands, by the last looks that were taken at it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import AttemptStarted, PathProbed, StartBlocked
+from holdfast.model.path import Outcome
+
+# Within a run a look that fails may be early, or fall into a short cut: this long it must last.
+LASTING_S = 30.0
+CUT = frozenset({Outcome.FILTERED, Outcome.UNREACHABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The looks at one task from one place, of which the last counts."""
+
+    task: TaskId
+    look: PathProbed
+    since_s: float  # since when the looks have this outcome
+
+    @property
+    def is_ready(self) -> bool:
+        return is_ready(self.look)
+
+
+def is_ready(look: PathProbed) -> bool:
+    """Whether the task itself answered, under its own name."""
+    return look.outcome == Outcome.ANSWERED and look.name == str(look.target)
+
+
+def standings(evidence: Evidence) -> dict[TaskId, Standing]:
+    """Every task that somebody outside of the cluster looked at, at its expected address.
+
+    From several hosts: whoever gets an answer knows best.
+    """
+    seen: dict[tuple[str, TaskId], Standing] = {}
+    for look in evidence.of(PathProbed):
+        if look.target is None or look.task is not None:
+            continue
+        key = (look.host, look.target)
+        if key not in seen or seen[key].look.address == look.address:
+            # Elsewhere than at first, it is a look for a lost task, not at its place.
+            seen[key] = _joined(seen.get(key), look, look.target)
+    found: dict[TaskId, Standing] = {}
+    for (_, task), standing in seen.items():
+        if task not in found or (standing.is_ready and not found[task].is_ready):
+            found[task] = standing
+    return found
+
+
+def views(evidence: Evidence) -> Iterator[Standing]:
+    """The last look of every place at every task: from a task's own place, or from a host."""
+    last: dict[tuple[TaskId | None, str, TaskId], Standing] = {}
+    for look in evidence.of(PathProbed):
+        if look.target is not None:
+            key = (look.task, look.host, look.target)
+            last[key] = _joined(last.get(key), look, look.target)
+    return iter(last.values())
+
+
+def missing(evidence: Evidence) -> dict[TaskId, Standing]:
+    """Who keeps the cluster from being whole, by looks that count.
+
+    A chief that connects to its cluster accepts connections and does not answer until it has
+    found everybody: while somebody else is missing, it only waits.
+    """
+    found = standings(evidence)
+    counts = {
+        task: standing
+        for task, standing in found.items()
+        if not standing.is_ready
+        and standing.look.outcome != Outcome.BLIND
+        and lasts(evidence, standing)
+    }
+    others = [task for task, at in counts.items() if at.look.outcome != Outcome.STALLED]
+    stalled = [task for task, at in counts.items() if at.look.outcome == Outcome.STALLED]
+    if not others and len(stalled) > 1:
+        others = [task for task in stalled if task.role != "chief"]
+    if others:
+        waiting = {task for task in stalled if task.role == "chief"}
+        counts = {task: at for task, at in counts.items() if task not in waiting}
+    return counts
+
+
+def lasts(evidence: Evidence, standing: Standing) -> bool:
+    """Whether a bad look is more than a moment: outside of a run somebody asks about now."""
+    if not any(evidence.of(AttemptStarted)):
+        return True
+    blocked = next(evidence.of(StartBlocked), None)
+    if blocked is not None:
+        return str(standing.task) in blocked.missing
+    return standing.look.at_s - standing.since_s >= LASTING_S
+
+
+def anybody_ready(evidence: Evidence) -> bool:
+    """Whether this cluster is up at all: before its start everybody is refused."""
+    return any(standing.is_ready for standing in standings(evidence).values())
+
+
+def _joined(earlier: Standing | None, look: PathProbed, task: TaskId) -> Standing:
+    same = earlier is not None and earlier.look.outcome == look.outcome
+    since_s = earlier.since_s if earlier is not None and same else look.at_s
+    return Standing(task, look, since_s)

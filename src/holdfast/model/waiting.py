@@ -1,0 +1,122 @@
+"""Who waits for whom, read from what tasks say, what they see, and what they are trying."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, PeersListed, SignalSent, SocketsSeen, StartBlocked
+from holdfast.model.named_tasks import tasks_in
+from holdfast.model.path import Outcome
+from holdfast.model.pattern import Pattern
+from holdfast.model.standing import missing, standings
+
+STILL_WAITING = Pattern(r"CreateSession still waiting for response from worker:")
+# The names come on lines of their own, below `Example stragglers:`.
+STRAGGLER = Pattern(r"^/job:[a-z]+/replica:\d+/task:\d+\s*$")
+CONNECTED = Pattern(r"has connected to coordination service")
+HEARD = (STILL_WAITING, STRAGGLER, CONNECTED)
+# A task that still waits says so every 10 s; one that has stopped saying it waits no more.
+REPEATED_S = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """One task that cannot go on without another, and how we know."""
+
+    waiter: TaskId
+    awaited: TaskId
+    why: str
+    fact: Fact
+
+
+def waits_in(evidence: Evidence) -> tuple[Wait, ...]:
+    """Each wait once, with its first proof. What a later look has answered is over."""
+    found: dict[tuple[TaskId, TaskId], Wait] = {}
+    for wait in (
+        *_said(evidence),
+        *_tried(evidence),
+        *_unanswered(evidence),
+        *_blocked(evidence),
+        *_connecting(evidence),
+    ):
+        if wait.waiter != wait.awaited:
+            found.setdefault((wait.waiter, wait.awaited), wait)
+    return tuple(found.values())
+
+
+def _said(evidence: Evidence) -> Iterator[Wait]:
+    """What logs say of others, unless a later sign shows that these have come."""
+    come_s = _came(evidence)
+    until_s = _until_s(evidence)
+    for pattern, repeated_s in ((STILL_WAITING, REPEATED_S), (STRAGGLER, math.inf)):
+        for line in evidence.lines(pattern):
+            for awaited in tasks_in(line.text):
+                over = come_s.get(awaited, -math.inf) >= line.at_s
+                over = over or until_s - line.at_s > repeated_s
+                if line.task and awaited in evidence.tasks and not over:
+                    yield Wait(waiter=line.task, awaited=awaited, why="its log says so", fact=line)
+
+
+def _came(evidence: Evidence) -> dict[TaskId, float]:
+    """When each task was last known to have joined."""
+    come_s = {
+        task: standing.look.at_s
+        for task, standing in standings(evidence).items()
+        if standing.is_ready
+    }
+    for line in evidence.lines(CONNECTED):
+        for task in tasks_in(line.text):
+            come_s[task] = max(line.at_s, come_s.get(task, line.at_s))
+    return come_s
+
+
+def _until_s(evidence: Evidence) -> float:
+    """Until when tasks speak for themselves: after that they are being ended."""
+    ends = (
+        *(fact.at_s for fact in evidence.of(StartBlocked)),
+        *(fact.at_s for fact in evidence.failures()),
+        *(fact.at_s for fact in evidence.of(SignalSent)),
+    )
+    return min(ends, default=max((fact.at_s for fact in evidence.facts), default=0.0))
+
+
+def _tried(evidence: Evidence) -> Iterator[Wait]:
+    """A connection that nobody answers, when a task's sockets were last seen."""
+    at = {standing.look.address: task for task, standing in standings(evidence).items()}
+    last = {seen.task: seen for seen in evidence.of(SocketsSeen)}
+    for seen in last.values():
+        for address in seen.trying:
+            if seen.task and address in at:
+                why = f"its connection to {address} gets no answer"
+                yield Wait(waiter=seen.task, awaited=at[address], why=why, fact=seen)
+
+
+def _unanswered(evidence: Evidence) -> Iterator[Wait]:
+    """A task that was asked for its peers gives no answer while one of them is missing."""
+    absent = missing(evidence)
+    for listed in evidence.of(PeersListed):
+        if listed.task is None or listed.answered:
+            continue
+        for awaited in absent:
+            why = "asked for its peers, it still looks for them"
+            yield Wait(waiter=listed.task, awaited=awaited, why=why, fact=listed)
+
+
+def _blocked(evidence: Evidence) -> Iterator[Wait]:
+    for blocked in evidence.of(StartBlocked):
+        for awaited in map(TaskId.parse, blocked.missing):
+            for waiter in map(TaskId.parse, blocked.waiting):
+                why = "it has had nothing to do since its start"
+                yield Wait(waiter=waiter, awaited=awaited, why=why, fact=blocked)
+
+
+def _connecting(evidence: Evidence) -> Iterator[Wait]:
+    """A chief that accepts connections and does not answer is looking for its cluster."""
+    absent = missing(evidence)
+    for task, standing in standings(evidence).items():
+        if standing.look.outcome == Outcome.STALLED and task not in absent:
+            for awaited in absent:
+                why = "its server does not answer before it has found everybody"
+                yield Wait(waiter=task, awaited=awaited, why=why, fact=standing.look)

@@ -1,0 +1,109 @@
+"""Whether a start-up stands still: who waits, and for whom. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact, PathProbed, TaskIdle
+from holdfast.model.path import Outcome
+from holdfast.model.standing import is_ready
+from holdfast.model.words import listed, wait
+
+# That a task is idle is repeated every few seconds. To give up a start-up takes fresh news;
+# to tell who waits, such as one slow look at a dead host may let grow old.
+IDLE_NEWS_S, WAITING_NEWS_S = 7.0, 15.0
+WAITING_IDLE_S = 5.0  # nothing done for this long is worth a word
+# Before a start-up is ended, those who wait must have done nothing for this long, or for half
+# of the deadline where that is less: a slow step is no standstill.
+BLOCKED_IDLE_S = 60.0
+TRAINERS = frozenset({"chief", "worker"})
+STATES = {
+    Outcome.REFUSED: "has not opened its port yet",
+    Outcome.FILTERED: "gives no answer at all",
+    Outcome.UNREACHABLE: "cannot be reached",
+    Outcome.STALLED: "accepts connections and does not answer",
+    Outcome.UNRESOLVED: "has a name that does not resolve",
+    Outcome.RESET: "closes every connection",
+    Outcome.NOT_GRPC: "is not who answers at its address",
+    Outcome.NOT_TENSORFLOW: "is not who answers at its address",
+    Outcome.ANSWERED: "is not who answers at its address",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    heard_s: float
+    idle_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What is known of the start of a cluster; ready is who answered under its own name once."""
+
+    looks: Mapping[TaskId, PathProbed] = field(default_factory=dict)
+    ready: frozenset[TaskId] = frozenset()
+    idle: Mapping[TaskId, Idle] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    missing: tuple[TaskId, ...]
+    waiting: tuple[TaskId, ...]
+    says: str
+
+
+def notice(start: Start, fact: Fact) -> Start:
+    match fact:
+        case PathProbed(target=TaskId() as task, task=None) if task not in start.ready:
+            ready = start.ready | {task} if is_ready(fact) else start.ready
+            return replace(start, looks={**start.looks, task: fact}, ready=ready)
+        case TaskIdle(task=TaskId() as task):
+            return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
+    return start
+
+
+def standstill(
+    start: Start, members: Iterable[TaskId], *, at_s: float, idle_s: float, news_s: float
+) -> Standstill | None:
+    """Those who have nothing to do while somebody is missing; None when it goes on.
+
+    A cluster of which nobody has answered yet may be no TensorFlow cluster at all.
+    """
+    known = tuple(members)
+    missing = _missing(start, known)
+    waiting = tuple(task for task in known if task not in missing and task.role in TRAINERS)
+    if not missing or not waiting or not start.ready:
+        return None
+    if not all(is_idle(start, task, at_s=at_s, idle_s=idle_s, news_s=news_s) for task in waiting):
+        return None
+    return Standstill(missing, waiting, _says(start, missing, waiting))
+
+
+def is_idle(start: Start, task: TaskId, *, at_s: float, idle_s: float, news_s: float) -> bool:
+    idle = start.idle.get(task)
+    return idle is not None and at_s - idle.heard_s < news_s and idle.idle_s >= idle_s
+
+
+def _missing(start: Start, members: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
+    """Who was looked for and has not answered.
+
+    A chief that connects to its cluster does not answer until it has found everybody: while
+    somebody else is missing, it waits.
+    """
+    absent = [task for task in members if task in start.looks and task not in start.ready]
+    others = [task for task in absent if not _is_connecting(start, task)]
+    return tuple(others or absent)
+
+
+def _is_connecting(start: Start, task: TaskId) -> bool:
+    return task.role == "chief" and start.looks[task].outcome == Outcome.STALLED
+
+
+def _says(start: Start, missing: tuple[TaskId, ...], waiting: tuple[TaskId, ...]) -> str:
+    first = missing[0]
+    look = start.looks[first]
+    state = STATES.get(Outcome(look.outcome), "has not answered yet")
+    also = f"; so for {listed(missing[1:])}" if missing[1:] else ""
+    return (
+        f"{listed(waiting)} {wait(len(waiting))} for {first}, which {state} ({look.address}){also}"
+    )

@@ -1,0 +1,82 @@
+"""A start-up stands still only when somebody is missing and everybody else has nothing to do."""
+
+import pytest
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact, PathProbed, TaskIdle, TimePassed
+from holdfast.recover.starting import Standstill, Start, notice, standstill
+
+CHIEF, PS, A, B = (TaskId.parse(name) for name in ("chief:0", "ps:0", "worker:0", "worker:1"))
+
+
+def look(task: TaskId, outcome: str) -> PathProbed:
+    name = str(task) if outcome == "answered" else ""
+    address = f"{task.role}-{task.index}:1"
+    return PathProbed(at_s=1, host="h", address=address, outcome=outcome, target=task, name=name)
+
+
+def idle(task: TaskId, at_s: float = 30.0, idle_s: float = 9.0) -> TaskIdle:
+    return TaskIdle(at_s=at_s, host="h", task=task, idle_s=idle_s)
+
+
+def still(*facts: Fact, members: tuple[TaskId, ...] = (PS, A, B)) -> Standstill | None:
+    start = Start()
+    for fact in facts:
+        start = notice(start, fact)
+    return standstill(start, members, at_s=32.0, idle_s=5.0, news_s=7.0)
+
+
+UP = (look(PS, "answered"), look(A, "answered"))
+
+
+def test_the_others_have_nothing_to_do() -> None:
+    found = still(*UP, look(B, "refused"), idle(A))
+    assert found == Standstill(
+        missing=(B,),
+        waiting=(A,),
+        says="worker:0 waits for worker:1, which has not opened its port yet (worker-1:1)",
+    )
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (*UP, look(B, "answered"), idle(A), idle(B)),  # all are there
+        (*UP, look(B, "refused")),  # worker:0 works
+        (*UP, look(B, "refused"), idle(A, at_s=20)),  # old news
+        (*UP, look(B, "refused"), idle(A, idle_s=4)),  # just for a moment
+        (look(A, "refused"), look(B, "refused"), idle(A)),  # no TensorFlow at all, so far
+        (look(PS, "answered"), look(A, "refused"), look(B, "refused"), idle(A)),  # nobody waits
+        (*UP, idle(A)),  # nobody has looked for worker:1
+        (TimePassed(at_s=1, host="h"),),
+    ],
+)
+def test_it_goes_on(facts: tuple[Fact, ...]) -> None:
+    assert still(*facts) is None
+
+
+def test_a_chief_that_connects_waits() -> None:
+    members = (CHIEF, PS, A, B)
+    found = still(
+        *UP, look(CHIEF, "stalled"), look(B, "refused"), idle(A), idle(CHIEF), members=members
+    )
+    assert found is not None
+    assert found.missing == (B,)
+    assert found.waiting == (CHIEF, A)
+    alone = still(
+        *UP, look(CHIEF, "stalled"), look(B, "answered"), idle(A), idle(B), members=members
+    )
+    assert alone is not None
+    assert alone.missing == (CHIEF,)
+
+
+def test_a_task_that_answered_once_stays_ready() -> None:
+    assert still(*UP, look(B, "answered"), look(B, "refused"), idle(A), idle(B)) is None
+
+
+def test_several_missing_are_told_in_one_sentence() -> None:
+    found = still(look(A, "answered"), look(PS, "unresolved"), look(B, "blind"), idle(A))
+    assert found is not None
+    assert found.says == (
+        "worker:0 waits for ps:0, which has a name that does not resolve (ps-0:1); so for worker:1"
+    )
