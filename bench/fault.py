@@ -1,6 +1,7 @@
 """How a start-up can go wrong: the shape of the files in bench/faults."""
 
 import copy
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,6 +9,7 @@ from typing import Any
 
 from bench.starts import Start, become
 
+ANYBODY = "198.51.100.1"  # an address that documentation uses and nobody has
 Config = dict[str, Any]  # a TF_CONFIG
 Change = Callable[[str, Config], Config | str | None]
 
@@ -83,6 +85,19 @@ def address_of(config: Config, task: str) -> str:
 def with_address(config: Config, task: str, address: str) -> Config:
     role, _, index = task.partition(":")
     config["cluster"][role][int(index)] = address
+    return config
+
+
+def with_own_address(config: Config) -> Config:
+    """This host's address in the network instead of loopback, where it has one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as trial:
+        try:
+            trial.connect((ANYBODY, 9))  # sends nothing: only asks for a route
+        except OSError:
+            return config
+        here = trial.getsockname()[0]
+    for addresses in config["cluster"].values():
+        addresses[:] = [address.replace("127.0.0.1", here) for address in addresses]
     return config
 
 

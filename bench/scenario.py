@@ -28,7 +28,7 @@ RUN_S_MAX = 200.0
 POLL_S = 0.05
 STEPS_WITHOUT_END = "1000000"
 HOLDFAST = (sys.executable, "-m", "holdfast")
-WAITING_WORD = re.compile(r"\bwait(s|ing)\b", re.IGNORECASE)
+WAITING_WORD = re.compile(r"\bwait(s|ing)? for\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ class Answer:
 
     @property
     def first(self) -> tuple[str, str | None]:
-        """Cause and culprit."""
-        found = self.report.get("findings", ())
+        """Cause and culprit; a note about the machine is no answer."""
+        found = [one for one in self.report.get("findings", ()) if one["severity"] != "info"]
         return (found[0]["cause"], found[0]["culprit"]) if found else ("", None)
 
     def fits(self, told: Told) -> bool:

@@ -18,7 +18,7 @@ fault = Fault(
         "session": Effect.DIES,
     },
     says={
-        "check": told("spec-wrong-task", "worker:1"),
+        "check": told("spec-wrong-task", "workers:1"),
         "run": told("bad-tf-config spec-wrong-task", "worker:1"),
         "attach": told("never-started refused spec-wrong-task", "worker:1"),
     },

@@ -8,6 +8,7 @@ from holdfast.diagnose import diagnose
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
+    Attached,
     AttemptStarted,
     Fact,
     LogLine,
@@ -75,6 +76,28 @@ def test_refused_and_awaited_is_an_error() -> None:
     assert found(*facts) == [("error", "never-started", "worker:1")]
     echoes = diagnose(Evidence(facts)).findings[0].echoes
     assert [str(echo.task) for echo in echoes] == ["worker:0"]
+
+
+ATTACHED = Attached(at_s=0, host="h")
+
+
+def working(task: TaskId, *cpu_s: float) -> tuple[ProcessSeen, ...]:
+    return tuple(
+        ProcessSeen(
+            at_s=at_s, host="h", task=task, pid=7, state="S", cpu_s=cpu, loaded_tensorflow=True
+        )
+        for at_s, cpu in enumerate(cpu_s)
+    )
+
+
+def test_asked_about_now_those_who_are_there_wait_for_who_is_not() -> None:
+    facts = (ATTACHED, look(A, "answered"), look(B, "refused"), look(PS, "answered", address="p:1"))
+    assert found(*facts) == [("error", "never-started", "worker:1")]
+    idle = working(A, 1.0, 1.001)
+    assert found(*facts, *idle) == [("error", "never-started", "worker:1")]
+    assert found(*facts, *working(A, 1.0)) == [("error", "never-started", "worker:1")]
+    busy = working(A, 1.0, 1.5)
+    assert found(*facts, *busy) == [("warning", "refused", "worker:1")]
 
 
 def test_whoever_answered_before_has_gone() -> None:

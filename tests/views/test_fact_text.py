@@ -1,6 +1,7 @@
 """One sentence for each kind of fact."""
 
 import inspect
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from holdfast.model.path import Outcome
 from holdfast.views import fact_text as module
 from holdfast.views.fact_text import fact_text, seconds_text
 
-HERE = {"at_s": 1.0, "host": "host-a"}
+HERE: dict[str, Any] = {"at_s": 1.0, "host": "host-a"}
 WORKER = TaskId("worker", 1)
 
 SENTENCES: list[tuple[facts.Fact, str]] = [

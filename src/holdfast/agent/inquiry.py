@@ -27,6 +27,7 @@ from holdfast.probes.sockets import sockets_of
 from holdfast.probes.versions import loaded_tensorflow, versions_of_process
 
 CONNECT_S, ANSWER_S, PEERS_S = 2.5, 1.5, 2.0
+WORK_S = 1.5  # between two looks at the CPU time of a process
 NEARBY_MAX = 8  # tasks that are looked for elsewhere
 PLACES_MAX = 2_000
 LATENCY_TRIES = 40
@@ -47,17 +48,36 @@ class Inquiry:
     def _where(self, task: TaskId | None = None) -> dict[str, Any]:
         return {"at_s": self.at_s(), "host": self._host, "task": task}
 
-    def look(self, *, peers: bool = True, latency: bool = False) -> list[Fact]:
-        """Everything, once: who answers, whom they see, what their processes here have."""
+    def look(self, *, peers: bool | None = None, latency: bool = False) -> list[Fact]:
+        """Everything, once: who answers, whom they see, what their processes here have.
+
+        A task that is asked for its peers connects to all of them. While one is missing, it
+        goes on trying, and calls of its own to that one fail if it comes at a bad moment: so
+        unless somebody wants it, nobody is asked before all are there.
+        """
         looks = self.ask(self._places)
+        whole = all(is_ready(look) for look in looks) and len(looks) > 1
         with ThreadPoolExecutor() as pool:
             again = pool.submit(self.ask, _places_of(looks, Outcome.STALLED))
-            listed = pool.submit(self._peers, looks if peers else [])
+            listed = pool.submit(self._peers, looks if peers or (whole and peers is None) else [])
             here = pool.submit(self._processes_here, looks)
             measured = pool.submit(self._measure, looks if latency else [])
             facts = [*looks, *again.result(), *listed.result(), *here.result()]
             facts += measured.result()
+        if not whole:
+            facts += self._processes_again(facts)
         return [*facts, *self._lost(facts)]
+
+    def _processes_again(self, facts: Sequence[Fact]) -> list[ProcessSeen]:
+        """A second look at who works: a cluster that trains waits for nobody."""
+        seen = [fact for fact in facts if isinstance(fact, ProcessSeen)]
+        if seen:
+            time.sleep(max(0.0, WORK_S - (self.at_s() - seen[0].at_s)))
+        return [
+            replace(one, at_s=self.at_s(), state=now.state, cpu_s=round(now.cpu_s, 3))
+            for one in seen
+            if (now := stat_of(one.pid))
+        ]
 
     def look_again(self) -> list[Fact]:
         """What costs the cluster nothing: who answers, and what its processes here have."""
@@ -107,14 +127,20 @@ class Inquiry:
                     trying=sockets.trying,
                     **where,
                 ),
-                ProcessSeen(pid=pid, state=state.state, cpu_s=round(state.cpu_s, 3), **where),
+                ProcessSeen(
+                    pid=pid,
+                    state=state.state,
+                    cpu_s=round(state.cpu_s, 3),
+                    loaded_tensorflow=loaded_tensorflow(pid),
+                    **where,
+                ),
             ]
             facts += [seen for seen in (versions_of_process(pid, where),) if seen]
             if environ := environment_of(pid):
                 facts.append(seen_environment(environ, where, pid))
         return facts
 
-    def _whose(self, spec: Fact, wanted: dict[TaskId | None, str]) -> TaskId | None:
+    def _whose(self, spec: Fact, wanted: dict[TaskId, str]) -> TaskId | None:
         """The task of this cluster that a process is: most of its addresses must be ours."""
         if not isinstance(spec, SpecRead):
             return None

@@ -33,5 +33,5 @@ def preflight(
 def _own_port(planned: PlannedTask, where: dict[str, Any]) -> list[Fact]:
     """A task that will run elsewhere, as in a namespace of its own, has its port there."""
     found = list(own_port(planned.address, planned.task, where))
-    elsewhere = [fact for fact in found if isinstance(fact, AddressNotHere)]
+    elsewhere: list[Fact] = [fact for fact in found if isinstance(fact, AddressNotHere)]
     return elsewhere or found

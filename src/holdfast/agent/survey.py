@@ -1,5 +1,6 @@
 """The looks at this host and from it that a check needs, all at once."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -78,7 +79,7 @@ class Survey:
 
     def _where(self) -> dict[str, Any]:
         return {
-            "at_s": round(time.monotonic() - self._began_s, 3),
+            "at_s": self._age_s(),
             "host": self._wishes.host,
             "task": None,
         }
@@ -114,13 +115,13 @@ class Survey:
             yield "paths", self._measured
 
     def _measured(self) -> Iterable[Fact]:
-        at_s, host = self._where()["at_s"], self._wishes.host
-        return measure_paths(self._places, tries=LATENCY_TRIES, at_s=at_s, host=host)
+        host = self._wishes.host
+        return measure_paths(self._places, tries=LATENCY_TRIES, at_s=self._age_s, host=host)
 
     def _probed(self) -> Iterable[Fact]:
         return probe_paths(
             self._places,
-            at_s=self._where()["at_s"],
+            at_s=self._age_s,
             host=self._wishes.host,
             connect_s=CONNECT_S,
             answer_s=ANSWER_S,
@@ -128,8 +129,11 @@ class Survey:
             seen=self._count,
         )
 
-    def _count(self, _: object) -> None:
+    def _count(self, *_: object) -> None:
         self._paths_seen += 1
+
+    def _age_s(self) -> float:
+        return round(time.monotonic() - self._began_s, 3)
 
     def _all_places(self) -> list[Place]:
         """Every distinct address once, for whoever is first expected there."""
@@ -186,9 +190,11 @@ class Survey:
 def _let_go(pool: ThreadPoolExecutor) -> None:
     """Somebody wants us gone: what can end by itself may, the rest of our children is ended."""
     pool.shutdown(wait=False, cancel_futures=True)
-    psutil.wait_procs(psutil.Process().children(recursive=True), timeout=FAREWELL_S)
-    for child in psutil.Process().children(recursive=True):
-        child.kill()
+    _, left = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=FAREWELL_S)
+    for child in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+    psutil.wait_procs(left, timeout=FAREWELL_S)
 
 
 def _listed(look: Callable[[], Iterable[Fact]]) -> list[Fact]:

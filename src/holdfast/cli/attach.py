@@ -20,7 +20,7 @@ from holdfast.logdir.run_dir import log_name
 from holdfast.model.address import Complaint, parse_address
 from holdfast.model.errors import BadInput, Unreachable, UsageError
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import Fact, PathProbed, SpecRead
+from holdfast.model.facts import Attached, Fact, PathProbed, SpecRead
 from holdfast.model.findings import Verdict
 from holdfast.model.path import Outcome
 from holdfast.model.spec import members
@@ -50,9 +50,9 @@ UP = frozenset({Outcome.ANSWERED, Outcome.STALLED, Outcome.NOT_GRPC, Outcome.NOT
 )
 @click.option(
     "--peers/--no-peers",
-    default=True,
-    help="Ask each task whom it can see. While one is missing, those who are asked note so in"
-    " their own logs.  [default: peers]",
+    default=None,
+    help="Ask each task whom it can see. While one is missing, those who are asked keep trying"
+    " to reach it, and note so in their logs.  [default: only when all answer]",
 )
 @click.option("--latency", is_flag=True, help="Measure the paths to all tasks, too.")
 @click.option(
@@ -94,7 +94,8 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
             do="name a TF_CONFIG, or host:port of any task; holdfast check tells more",
         )
     inquiry = Inquiry(places, host=host)
-    facts = [*specs, *inquiry.look(peers=asked["peers"], latency=asked["latency"])]
+    attached = Attached(at_s=0.0, host=host)
+    facts = [attached, *specs, *inquiry.look(peers=asked["peers"], latency=asked["latency"])]
     if bare:
         facts += _whole_cluster(inquiry, facts, peers=asked["peers"])
     _refuse_if_nobody(facts, places)
@@ -129,7 +130,7 @@ def _places(specs: Sequence[SpecRead]) -> list[Place]:
     ]
 
 
-def _whole_cluster(inquiry: Inquiry, facts: Sequence[Fact], *, peers: bool) -> list[Fact]:
+def _whole_cluster(inquiry: Inquiry, facts: Sequence[Fact], *, peers: bool | None) -> list[Fact]:
     """From one task on this host to all of them: its own definition says where they are."""
     specs = [fact for fact in facts if isinstance(fact, SpecRead)]
     known = {fact.target for fact in facts if isinstance(fact, PathProbed)}
@@ -174,7 +175,7 @@ def _watch(inquiry: Inquiry, facts: Sequence[Fact], asked: dict[str, Any]) -> No
         fresh = inquiry.look_again()
         looks = _newest([*looks, *(fact for fact in fresh if isinstance(fact, PathProbed))])
         rest = [fact for fact in fresh if not isinstance(fact, PathProbed)]
-        kept = [*specs, *looks, *rest]
+        kept = [facts[0], *specs, *looks, *rest]
         now, found = _states(kept), _findings(kept)
         for task in now:
             if now[task] != states.get(task):

@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import AttemptEnded, OutputEnded, ProbeBlind, TaskStarted, UnknownFact
+from holdfast.model.facts import (
+    AttemptEnded,
+    OutputEnded,
+    ProbeBlind,
+    StartBlocked,
+    TaskStarted,
+    UnknownFact,
+)
 from holdfast.model.findings import Finding
 from holdfast.model.signals import signal_name
 
@@ -11,6 +18,7 @@ from holdfast.model.signals import signal_name
 def what_stays_unknown(evidence: Evidence, findings: Sequence[Finding]) -> tuple[str, ...]:
     return (
         *_unexplained(evidence, findings),
+        *_absent(evidence, findings),
         *_blind(evidence),
         *_unread(evidence),
         *_unfinished(evidence),
@@ -26,6 +34,14 @@ def _unexplained(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[st
             number = failure.signal
             how = f"on {signal_name(number)}" if number else f"with exit code {failure.exit_code}"
             yield f"why {failure.task} ended {how}: nothing it left behind proves a cause"
+
+
+def _absent(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
+    explained = {str(finding.proof.culprit) for finding in findings}
+    for blocked in evidence.of(StartBlocked):
+        for name in blocked.missing:
+            if name not in explained:
+                yield f"why {name} was not up after {blocked.deadline_s:g} s"
 
 
 def _blind(evidence: Evidence) -> Iterator[str]:

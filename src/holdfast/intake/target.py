@@ -160,11 +160,15 @@ class _Reader:
         self._add(text_of(raw, source), source)
 
     def _add_cluster(self, addresses: Mapping[str, Sequence[str]], source: str) -> None:
-        """Addresses alone are no single task's definition."""
-        self._add(json.dumps({"cluster": addresses}), source)
+        """Addresses alone are no member's own definition.
+
+        An evaluator knows the cluster and is not in it: so it looks to one who stands outside.
+        """
+        text = json.dumps({"cluster": addresses, "task": {"type": "evaluator", "index": 0}})
+        self._add(text, source)
         last = self._specs[-1]
         if isinstance(last, SpecRead):
-            self._specs[-1] = replace(last, bare=True)
+            self._specs[-1] = replace(last, task=None, bare=True)
 
     def _add(self, text: str | None, source: str) -> None:
         spec = read_spec(text, source=source, at_s=self._at_s, host=self._host)

@@ -63,6 +63,7 @@ def parse_address(text: str) -> Address | Complaint:
     return Address(host, number, has_blanks=any(map(str.isspace, text)))
 
 
+@lru_cache(maxsize=_REMEMBERED_MAX)
 def normalised(text: str) -> str:
     """The address in one spelling, so that two texts for one place are equal."""
     found = parse_address(text)
@@ -71,6 +72,7 @@ def normalised(text: str) -> str:
     return str(Address(found.host.lower().removesuffix("."), found.port))
 
 
+@lru_cache(maxsize=_REMEMBERED_MAX)
 def is_loopback(host: str) -> bool:
     """Whether a host means, on every machine, that machine itself."""
     number = _ip(host)
@@ -79,6 +81,7 @@ def is_loopback(host: str) -> bool:
     return number.is_loopback
 
 
+@lru_cache(maxsize=_REMEMBERED_MAX)
 def is_unspecified(host: str) -> bool:
     """Whether a host is good to listen on, and nobody can connect to it: 0.0.0.0 and ::."""
     number = _ip(host)

@@ -88,6 +88,10 @@ class Evidence:
         sent = (fact for fact in self.of(SignalSent, exited.task) if fact.signal in ENDING)
         return any(fact.at_s <= exited.at_s for fact in (*sent, *self.of(StopAsked)))
 
+    def ended_by_itself(self, task: TaskId | None) -> bool:
+        exited = self.exit_of(task)
+        return exited is not None and not self.ended_by_us(exited)
+
     def failure_of(self, task: TaskId | None) -> TaskExited | None:
         """How a task ended, if it ended badly and by itself."""
         exited = self.exit_of(task)

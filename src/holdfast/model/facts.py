@@ -190,7 +190,7 @@ class SpecRead(Fact):
     index_is_text: bool = False  # "1" instead of 1: TensorFlow takes it, others do not
     pid: int = 0  # whose environment it is; 0: not of a process
     given: bool = False  # what we handed out ourselves, not what somebody uses
-    bare: bool = False  # only addresses were named: the cluster, as no single task has it
+    bare: bool = False  # only addresses were named: seen from outside, as an evaluator has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +219,11 @@ class PathProbed(Fact):
     incarnation: int = 0
     devices: tuple[str, ...] = ()  # CPU:0, GPU:1
     memory_bytes: int = 0  # the limit of its largest device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached(Fact):
+    """Somebody asks how a cluster stands that should be up: who is missing now is missed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from holdfast.model.cluster import INDEX_DIGITS_MAX, TaskId, is_plain_name
@@ -30,6 +31,7 @@ EXCERPT_LENGTH_MAX = 60
 KNOWN_ROLES = ("chief", "master", "worker", "ps", "evaluator")
 _NAMES_COMPARED_MAX = 50
 _ALIKE = 0.7
+_REMEMBERED_MAX = 65_536
 _ROLES = frozenset(KNOWN_ROLES)
 
 
@@ -112,6 +114,7 @@ def claimed(spec: SpecRead) -> TaskId | None:
     return task_named(spec.role, spec.index)
 
 
+@lru_cache(maxsize=_REMEMBERED_MAX)
 def task_named(role: str, index: str) -> TaskId | None:
     """The task of this role and index, if both are well-formed."""
     bare = index.strip()

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import Fact, PeersListed, SignalSent, SocketsSeen, StartBlocked
+from holdfast.model.facts import (
+    Attached,
+    Fact,
+    PeersListed,
+    ProcessSeen,
+    SignalSent,
+    SocketsSeen,
+    StartBlocked,
+)
 from holdfast.model.named_tasks import tasks_in
 from holdfast.model.path import Outcome
 from holdfast.model.pattern import Pattern
@@ -19,6 +27,8 @@ CONNECTED = Pattern(r"has connected to coordination service")
 HEARD = (STILL_WAITING, STRAGGLER, CONNECTED)
 # A task that still waits says so every 10 s; one that has stopped saying it waits no more.
 REPEATED_S = 20.0
+TRAINERS = frozenset({"chief", "worker"})
+WORKING_SHARE = 0.03  # of a core; a server that waits uses a tenth of that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +50,7 @@ def waits_in(evidence: Evidence) -> tuple[Wait, ...]:
         *_unanswered(evidence),
         *_blocked(evidence),
         *_connecting(evidence),
+        *_incomplete(evidence),
     ):
         if wait.waiter != wait.awaited:
             found.setdefault((wait.waiter, wait.awaited), wait)
@@ -120,3 +131,26 @@ def _connecting(evidence: Evidence) -> Iterator[Wait]:
             for awaited in absent:
                 why = "its server does not answer before it has found everybody"
                 yield Wait(waiter=task, awaited=awaited, why=why, fact=standing.look)
+
+
+def _incomplete(evidence: Evidence) -> Iterator[Wait]:
+    """Seen from outside, those who are there wait for who is not, unless somebody trains."""
+    asked = any(evidence.of(Attached))
+    if not asked or any(is_working(evidence, one) for one in evidence.tasks):
+        return
+    absent = missing(evidence)
+    for task, standing in standings(evidence).items():
+        if standing.is_ready and task.role in TRAINERS:
+            for awaited in absent:
+                why = "a cluster begins when all of its tasks are there"
+                yield Wait(waiter=task, awaited=awaited, why=why, fact=standing.look)
+
+
+def is_working(evidence: Evidence, task: TaskId) -> bool:
+    """Whether a task's process used its cores between two looks."""
+    seen = [fact for fact in evidence.of(ProcessSeen, task) if fact.loaded_tensorflow]
+    if len(seen) < 2:  # noqa: PLR2004 - one look says nothing
+        return False
+    first, last = seen[0], seen[-1]
+    elapsed_s = last.at_s - first.at_s
+    return first.pid == last.pid and last.cpu_s - first.cpu_s > WORKING_SHARE * elapsed_s

@@ -14,6 +14,7 @@ SAID_BYTES_MAX = 65_536
 _READ_BYTES = 8_192
 _FAREWELL_S = 0.2  # for the kernel to take away a process that was killed
 _CGROUPS = Path("/sys/fs/cgroup")
+_left: list["subprocess.Popen[bytes]"] = []  # killed, and not gone yet: reaped at the next call
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ def said_in_time(command: Sequence[str], *, wait_s: float) -> Said:
 
     A process that the kernel does not let go of, not even killed, is left alone.
     """
+    _left[:] = [process for process in _left if process.poll() is None]
     try:
         process = subprocess.Popen(
             command,
@@ -47,13 +49,16 @@ def said_in_time(command: Sequence[str], *, wait_s: float) -> Said:
     except subprocess.TimeoutExpired:
         code = None
     finally:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
+        if process.poll() is None:  # not reaped, so its number is still its own
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             process.wait(_FAREWELL_S)
+        except subprocess.TimeoutExpired:
+            _left.append(process)
     return Said(out.decode(errors="replace"), err.decode(errors="replace"), code)
 
 

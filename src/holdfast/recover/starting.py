@@ -16,6 +16,7 @@ WAITING_IDLE_S = 5.0  # nothing done for this long is worth a word
 # Before a start-up is ended, those who wait must have done nothing for this long, or for half
 # of the deadline where that is less: a slow step is no standstill.
 BLOCKED_IDLE_S = 60.0
+OPENING_S = 3.0
 TRAINERS = frozenset({"chief", "worker"})
 STATES = {
     Outcome.REFUSED: "has not opened its port yet",
@@ -41,6 +42,7 @@ class Start:
     """What is known of the start of a cluster; ready is who answered under its own name once."""
 
     looks: Mapping[TaskId, PathProbed] = field(default_factory=dict)
+    since_s: Mapping[TaskId, float] = field(default_factory=dict)  # of the last look's outcome
     ready: frozenset[TaskId] = frozenset()
     idle: Mapping[TaskId, Idle] = field(default_factory=dict)
 
@@ -55,8 +57,12 @@ class Standstill:
 def notice(start: Start, fact: Fact) -> Start:
     match fact:
         case PathProbed(target=TaskId() as task, task=None) if task not in start.ready:
+            before = start.looks.get(task)
+            same = before is not None and before.outcome == fact.outcome
+            since_s = start.since_s if same else {**start.since_s, task: fact.at_s}
             ready = start.ready | {task} if is_ready(fact) else start.ready
-            return replace(start, looks={**start.looks, task: fact}, ready=ready)
+            looks = {**start.looks, task: fact}
+            return replace(start, looks=looks, since_s=since_s, ready=ready)
         case TaskIdle(task=TaskId() as task):
             return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
     return start
@@ -92,11 +98,18 @@ def _missing(start: Start, members: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
     """
     absent = [task for task in members if task in start.looks and task not in start.ready]
     others = [task for task in absent if not _is_connecting(start, task)]
-    return tuple(others or absent)
+    return tuple(task for task in others or absent if not _is_opening(start, task))
 
 
 def _is_connecting(start: Start, task: TaskId) -> bool:
     return task.role == "chief" and start.looks[task].outcome == Outcome.STALLED
+
+
+def _is_opening(start: Start, task: TaskId) -> bool:
+    """Between its first connection and its first answer a server needs a moment."""
+    look = start.looks[task]
+    stalled = look.outcome == Outcome.STALLED
+    return stalled and look.at_s - start.since_s[task] < OPENING_S
 
 
 def _says(start: Start, missing: tuple[TaskId, ...], waiting: tuple[TaskId, ...]) -> str:

@@ -15,6 +15,7 @@ from holdfast.model.spec import members
 from holdfast.views.fact_text import bytes_text, fact_text, seconds_text
 from holdfast.views.text import task_names
 
+PORTS_SHOWN_MAX: Final = 8
 OK, WARNING, ERROR, UNKNOWN = "ok", "warning", "error", "unknown"
 
 # Where a cause is shown. One that is missing here goes by its folder in the catalogue.
@@ -191,11 +192,12 @@ def _with_tasks(evidence: Evidence) -> list[facts.Fact]:
 
 
 def _ports(evidence: Evidence) -> str:
-    held = sorted({fact.port for fact in evidence.of(facts.PortHeld)})
+    held = sorted({fact.port for fact in evidence.of(facts.PortHeld) if fact.holder is None})
     looked = {name for fact in evidence.of(facts.HostMeasured) for name in fact.tasks}
     if held:
-        return f"somebody listens on {', '.join(map(str, held))}"
-    return f"nobody else listens where {task_names(sorted(looked))} will"
+        more = f" and {len(held) - PORTS_SHOWN_MAX} more" if len(held) > PORTS_SHOWN_MAX else ""
+        return f"somebody listens on {', '.join(map(str, held[:PORTS_SHOWN_MAX]))}{more}"
+    return f"nobody else listens on those of {task_names(sorted(looked))}"
 
 
 def _memory(evidence: Evidence) -> str:

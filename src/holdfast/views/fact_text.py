@@ -125,7 +125,8 @@ def _few(names: Iterable[object]) -> str:
 
 def _spec(fact: facts.SpecRead) -> str:
     counted = _few(f"{len(members)} {role}" for role, members in fact.cluster.items())
-    own = f", and its own task is {fact.role}:{fact.index}" if fact.role else ""
+    has_own = fact.role and not fact.bare
+    own = f", and its own task is {fact.role}:{fact.index}" if has_own else ""
     how = "was given" if fact.given else "has"
     return f"{fact.source} {how} a cluster of {counted or 'nobody'}{own}"
 
@@ -257,6 +258,7 @@ def _blocked(fact: facts.StartBlocked) -> str:
 _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.AddressNotHere: _elsewhere,
     facts.AttemptEnded: lambda fact: f"the attempt ended with {fact.exit_code}: {fact.why}",
+    facts.Attached: lambda _: "somebody asked how the cluster stands",
     facts.AttemptStarted: lambda fact: f"the attempt began with {len(fact.tasks)} tasks",
     facts.CgroupKilledForMemory: _cgroup_kill,
     facts.ClockMeasured: _clock,

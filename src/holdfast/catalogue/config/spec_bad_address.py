@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from holdfast.model.address import Complaint, parse_address
+from holdfast.model.address import Address, Complaint, parse_address
 from holdfast.model.cluster import TaskId
 from holdfast.model.definitions import (
     NAMED_MAX,
@@ -76,9 +76,12 @@ def _wrong(definition: Definition) -> Iterator[Wrong]:
         yield from _role(role)
         for index, text in addresses.items():
             found = parse_address(text)
+            numbered = index.isascii() and index.isdigit()
+            if numbered and isinstance(found, Address) and not found.has_blanks:
+                continue
             task = task_named(role, index)
             name = f"{shown(role)}:{shown(index)}"
-            if not (index.isascii() and index.isdigit()):
+            if not numbered:
                 yield Wrong(
                     f'"{shown(index)}" is not an index of role {shown(role)}',
                     f"number the tasks of {shown(role)} from 0, or write their addresses as a list",

@@ -19,6 +19,7 @@ When the two names are never started together. TensorFlow cannot know that, and 
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from holdfast.model.address import Complaint, is_loopback, normalised, parse_address
 from holdfast.model.definitions import (
@@ -36,6 +37,8 @@ from holdfast.model.definitions import (
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.remedies import AskHuman
+
+PLACES_REMEMBERED_MAX = 65_536
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -55,14 +58,19 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
 
 def _shared(definition: Definition) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The addresses that several tasks have, each with their names."""
-    at: dict[str, list[str]] = {}
+    at: dict[str, list[tuple[str, str]]] = {}
     for role, addresses in definition.cluster.items():
         for index, text in addresses.items():
             if text.strip():
-                at.setdefault(_place(text), []).append(f"{shown(role)}:{shown(index)}")
-    return tuple((shown(place), tuple(tasks)) for place, tasks in at.items() if len(tasks) > 1)
+                at.setdefault(_place(text), []).append((role, index))
+    return tuple(
+        (shown(place), tuple(f"{shown(role)}:{shown(index)}" for role, index in tasks))
+        for place, tasks in at.items()
+        if len(tasks) > 1
+    )
 
 
+@lru_cache(maxsize=PLACES_REMEMBERED_MAX)
 def _place(text: str) -> str:
     """TensorFlow listens on all of a host's addresses: localhost and 127.0.0.1 are one place."""
     found = parse_address(text)

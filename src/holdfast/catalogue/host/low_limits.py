@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from holdfast.model.begun import begun_tasks, only_task_of, tasks_to_start
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import LimitSeen, SpecRead
+from holdfast.model.facts import LimitSeen, SpecRead, TaskExited, TaskStarted
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.remedies import AskHuman
 
@@ -42,11 +42,12 @@ RAISE_THREADS = {
 def detect(evidence: Evidence) -> Iterator[Proof]:
     if any(evidence.failures()):
         return  # from then on what happened counts, not what might
-    begun = begun_tasks(evidence)
+    begun = begun_tasks(evidence) | {fact.task for fact in evidence.of(TaskExited)}
+    busy = {fact.host for fact in evidence.of(TaskStarted)}
     last = {(seen.host, seen.task, seen.limit): seen for seen in evidence.of(LimitSeen)}
     for seen in last.values():
-        if seen.task in begun:
-            continue
+        if seen.task in begun or (seen.task is None and seen.host in busy):
+            continue  # who is up has what it needs
         if seen.limit == "open-files":
             yield from _files(evidence, seen)
         elif seen.limit in RAISE_THREADS and seen.used >= 0:

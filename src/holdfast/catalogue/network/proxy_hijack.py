@@ -21,7 +21,7 @@ cover addresses, not names, and only since TensorFlow 2.16 or so: write the host
 
 ## When this accusation would be wrong
 When the program itself deletes the variable, or the proxy really leads to the peers. A task
-that has a direct connection to a peer is not accused.
+that has a direct connection to a peer, or ended well, refutes it.
 """
 
 import shlex
@@ -30,7 +30,7 @@ from ipaddress import ip_address, ip_network
 
 from holdfast.model.address import Address, parse_address
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import EnvironmentSeen, SocketsSeen, SpecRead
+from holdfast.model.facts import EnvironmentSeen, SocketsSeen, SpecRead, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.remedies import AskHuman
 
@@ -64,14 +64,25 @@ def _proxy(variables: Mapping[str, str]) -> str:
 def _sent_away(evidence: Evidence, seen: EnvironmentSeen) -> list[str]:
     """The hosts of peers whose calls go to the proxy; none when one is known to be reached."""
     peers = _peers(evidence, seen)
-    ports = {f":{peer.port}" for peer in peers}
-    for sockets in evidence.of(SocketsSeen, seen.task) if seen.task else ():
-        if any(end.endswith(port) for end in sockets.connected for port in ports):
-            return []
+    if _is_refuted(evidence, seen, peers):
+        return []
     exceptions = next((name for name in EXCEPTIONS if name in seen.variables), "")
     covered = seen.variables[exceptions] if exceptions else ""
     hosts = dict.fromkeys(peer.host for peer in peers)
     return [host for host in hosts if not _is_covered(host, covered)]
+
+
+def _is_refuted(evidence: Evidence, seen: EnvironmentSeen, peers: Sequence[Address]) -> bool:
+    """Whether a task that was started with these variables reached a peer, or did its work."""
+    ports = tuple(f":{peer.port}" for peer in peers)
+    reached = any(
+        end.endswith(ports)
+        for sockets in evidence.of(SocketsSeen, seen.task)
+        if sockets.host == seen.host
+        for end in sockets.connected
+    )
+    exits = (fact for fact in evidence.of(TaskExited, seen.task) if fact.host == seen.host)
+    return reached or any(fact.exit_code == 0 for fact in exits)
 
 
 def _peers(evidence: Evidence, seen: EnvironmentSeen) -> list[Address]:
@@ -120,8 +131,8 @@ def _proof(name: str, group: Sequence[tuple[EnvironmentSeen, list[str]]]) -> Pro
         who = f"{only or f'every task started on {seen.host}'} says"
     else:
         names = ", ".join(str(one.task or one.host) for one, _ in group[:HOSTS_SAID_MAX])
-        more = len(group) - HOSTS_SAID_MAX
-        who = f"{names} and {more} more say" if more > 0 else f"{names} say"
+        left = len(group) - HOSTS_SAID_MAX
+        who = f"{names} and {left} more say" if left > 0 else f"{names} say"
     exceptions = next((word for word in EXCEPTIONS if word in seen.variables), "no_proxy")
     listed = ",".join([*hosts[:HOSTS_SAID_MAX], *(["…"] if len(hosts) > HOSTS_SAID_MAX else [])])
     before = f'"${exceptions}",' if seen.variables.get(exceptions) else ""

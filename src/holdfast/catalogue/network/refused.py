@@ -48,7 +48,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         return
     awaited = {wait.awaited for wait in waits_in(evidence)}
     for task, standing in missing(evidence).items():
-        if standing.look.outcome != Outcome.REFUSED or evidence.exit_of(task) is not None:
+        if standing.look.outcome != Outcome.REFUSED or evidence.ended_by_itself(task):
             continue
         before = _answered(evidence, standing)
         if before is not None:
@@ -153,7 +153,7 @@ def _answers(evidence: Evidence, standing: Standing, line: LogLine) -> bool:
         standing.is_ready
         and said.group(1) == standing.look.address
         and standing.look.at_s >= line.at_s - FRESH_S
-        and evidence.exit_of(standing.task) is None
+        and not evidence.ended_by_itself(standing.task)
     )
 
 

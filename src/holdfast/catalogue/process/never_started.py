@@ -43,7 +43,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     waits = waits_in(evidence)
     for task, standing in missing(evidence).items():
         waiting = [one for one in waits if one.awaited == task]
-        gone = standing.look.outcome != Outcome.REFUSED or evidence.exit_of(task) is not None
+        gone = standing.look.outcome != Outcome.REFUSED or evidence.ended_by_itself(task)
         if waiting and not gone and not _came_up(evidence, task):
             yield _proof(evidence, standing, waiting)
 
@@ -66,7 +66,7 @@ def _proof(evidence: Evidence, standing: Standing, waiting: list[Wait]) -> Proof
             says=f"{task} runs (pid {started.pid}) but has not opened its port: nobody listens"
             f" at {address}, and {who}",
             do=(
-                f"see what it does: py-spy dump --nonblocking --pid {started.pid}",
+                f"read the log of {task}: what does it do before it starts its server?",
                 "if it only needs longer, give the start more time: --start-deadline-s 600",
             ),
             exit_code=HUNG_CODE,

@@ -91,7 +91,7 @@ async def connected(
             async with asyncio.timeout(connect_s):
                 await loop.sock_connect(link, where)
         except TimeoutError as error:
-            says = f"no answer to a TCP connection in {connect_s:g} s"
+            says = f"no answer to a TCP connection in {connect_s:g} s"  # ETIMEDOUT is one, too
             raise NotConnected(Touch(Outcome.FILTERED, says)) from error
         except OSError as error:
             raise NotConnected(_failed(error)) from error
@@ -101,9 +101,9 @@ async def connected(
 
 
 def _failed(error: OSError) -> Touch:
-    """TimeoutError of the kernel's own is an OSError with ETIMEDOUT."""
+    """In the kernel's words: asyncio has its own, which tell less."""
     outcome = _MEANING.get(error.errno or 0, Outcome.BLIND)
-    return Touch(outcome, one_line(error.strerror or str(error)))
+    return Touch(outcome, os.strerror(error.errno) if error.errno else one_line(str(error)))
 
 
 def _is_connected_to_itself(link: socket.socket) -> bool:

@@ -65,7 +65,9 @@ async def look_at(
                 began_s = time.monotonic()
                 seen = await look.at(place.address)
                 took_s = time.monotonic() - began_s
-                await found.put(_fact(place, seen, took_s, at_s(), host, from_task))
+                await found.put(
+                    _fact(place, seen, took_s=took_s, at_s=at_s(), host=host, from_task=from_task)
+                )
 
         async with asyncio.TaskGroup() as group:
             working = [group.create_task(work()) for _ in range(min(slots, len(wanted)))]
@@ -126,21 +128,21 @@ def look_nearby(
 ) -> list[PathProbed]:
     """TensorFlow servers on the ports around a place at which the expected one is not.
 
-    Only those that answered, since nobody was expected there.
+    Only those that answered: whose `target` is whom we look for, and who may be another.
     """
     looks = probe_paths(
-        _around(place.address), at_s=at_s, host=host, connect_s=connect_s, answer_s=answer_s
+        _around(place), at_s=at_s, host=host, connect_s=connect_s, answer_s=answer_s
     )
     return [look for look in looks if look.outcome == Outcome.ANSWERED]
 
 
-def _around(text: str) -> Iterator[Place]:
-    address = parse_address(text)
+def _around(place: Place) -> Iterator[Place]:
+    address = parse_address(place.address)
     if isinstance(address, Complaint):
         return
     for port in range(address.port - NEARBY_PORTS, address.port + NEARBY_PORTS + 1):
         if 0 < port <= PORT_MAX and port != address.port:
-            yield Place(str(Address(address.host, port)))
+            yield Place(str(Address(address.host, port)), place.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ class _Look:
 
 
 def _fact(
-    place: Place, seen: _Seen, took_s: float, at_s: float, host: str, from_task: TaskId | None
+    place: Place, seen: _Seen, *, took_s: float, at_s: float, host: str, from_task: TaskId | None
 ) -> PathProbed:
     devices = seen.answer.devices if seen.answer else ()
     return PathProbed(

@@ -75,7 +75,7 @@ async def _measure_all(
     return [fact for task in under_way if (fact := task.result()) is not None]
 
 
-async def _tries(family: Any, where: tuple[Any, ...], *, tries: int) -> tuple[list[float], int]:  # noqa: ANN401
+async def _tries(family: Any, where: tuple[Any, ...], *, tries: int) -> tuple[list[float], int]:
     """The times of those that came through, sorted, and how many did not."""
     took_s: list[float] = []
     lost = in_a_row = 0
@@ -93,7 +93,7 @@ async def _tries(family: Any, where: tuple[Any, ...], *, tries: int) -> tuple[li
     return sorted(took_s), lost
 
 
-async def _connect(family: Any, where: tuple[Any, ...]) -> float:  # noqa: ANN401
+async def _connect(family: Any, where: tuple[Any, ...]) -> float:
     """How long it took; for ever, when nothing came back."""
     began_s = time.monotonic()
     try:

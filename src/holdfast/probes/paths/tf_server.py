@@ -18,6 +18,7 @@ from holdfast.model.tf_messages import Device, listed_devices, status_devices
 
 SAYS_LENGTH_MAX = 300
 ANSWER_ON_THE_WIRE_BYTES_MAX = 4 << 20  # gRPC throws more away, before it is in memory
+ABANDONED_MAX = 32
 _GRACE_S = 0.25  # for gRPC to tell of its own deadline
 
 _OPTIONS = (
@@ -86,24 +87,34 @@ def _ask(
 ) -> Answer:
     grpc = import_grpc()
     began_s = time.monotonic()
+    _abandoned[:] = [(channel, call) for channel, call in _abandoned if not call.done()]
+    if len(_abandoned) >= ABANDONED_MAX:
+        return Answer(Outcome.BLIND, "too many others talk to us without end", 0.0)
+    channel = grpc.insecure_channel(address, options=_OPTIONS)
+    ask = channel.unary_unary(method, request_serializer=_as_it_is, response_deserializer=_as_it_is)
+    # A peer that floods us with pings makes gRPC forget its own deadline, so we wait with one
+    # of ours: a future can be left alone, a plain call cannot. Nor can its channel be closed.
+    call = ask.future(b"", timeout=deadline_s)
     devices: tuple[Device, ...] = ()
-    with grpc.insecure_channel(address, options=_OPTIONS) as channel:
-        ask = channel.unary_unary(
-            method, request_serializer=_as_it_is, response_deserializer=_as_it_is
-        )
-        # A peer that floods us with pings makes gRPC forget its own deadline, so we wait
-        # with one of ours: a future can be left alone, a plain call cannot.
-        call = ask.future(b"", timeout=deadline_s)
-        try:
-            devices = read(call.result(timeout=deadline_s + _GRACE_S))
-            outcome, says = Outcome.ANSWERED, ""
-        except BadInput as error:
-            outcome, says = Outcome.NOT_TENSORFLOW, error.message
-        except grpc.FutureTimeoutError:
-            outcome, says = Outcome.STALLED, "it talks without end, and gives no answer"
-        except grpc.RpcError as error:
-            outcome, says = _meaning(error.code().name, error.details() or "")
+    try:
+        devices = read(call.result(timeout=deadline_s + _GRACE_S))
+        outcome, says = Outcome.ANSWERED, ""
+        if not devices:
+            outcome, says = Outcome.NOT_TENSORFLOW, "its answer names no device"
+    except BadInput as error:
+        outcome, says = Outcome.NOT_TENSORFLOW, error.message
+    except grpc.FutureTimeoutError:
+        outcome, says = Outcome.STALLED, "it talks without end, and gives no answer"
+        _abandoned.append((channel, call))
+    except grpc.RpcError as error:
+        outcome, says = _meaning(error.code().name, error.details() or "")
+    if call.done():
+        channel.close()
     return Answer(outcome, one_line(says), time.monotonic() - began_s, devices)
+
+
+# Calls that gRPC does not end, with the channels that they hold open.
+_abandoned: list[tuple[Any, Any]] = []
 
 
 def _meaning(code: str, details: str) -> tuple[Outcome, str]:
@@ -130,14 +141,14 @@ def _as_it_is(message: bytes) -> bytes:
 _importing = threading.Lock()
 
 
-def import_grpc() -> Any:  # noqa: ANN401 - it ships no types
+def import_grpc() -> Any:
     """The module, imported on first use: most of Holdfast does without it."""
     with _importing:
         return _quiet_grpc()
 
 
 @cache
-def _quiet_grpc() -> Any:  # noqa: ANN401
+def _quiet_grpc() -> Any:
     """gRPC writes to our stderr and wants to take part in forks, unless told not to.
 
     It reads that once, from the environment, which our tasks must not inherit.
