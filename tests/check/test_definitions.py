@@ -184,3 +184,10 @@ def test_wrong_usage_is_told(check: Check) -> None:
         assert done.code == 2, words
         assert done.out == ""
     assert check(OFFLINE, "--task", "nonsense", "a.json").code == 65
+
+
+def test_colour_is_for_people_or_for_who_asks(check: Check) -> None:
+    assert "\x1b[32m✓\x1b[0m" in check(OFFLINE, "a:1,b:1", env={"FORCE_COLOR": "1"}).out
+    both = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+    assert "\x1b" not in check(OFFLINE, "a:1,b:1", env=both).out
+    assert "\x1b" not in check.json(OFFLINE, "a:1,b:1", env={"FORCE_COLOR": "1"}).out

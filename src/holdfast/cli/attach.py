@@ -15,6 +15,7 @@ import msgspec
 from holdfast.agent.inquiry import Inquiry
 from holdfast.cli import wants_colour, width_of
 from holdfast.diagnose import diagnose
+from holdfast.intake.record import refuse_to_overwrite, write_record
 from holdfast.intake.target import Target, read_target
 from holdfast.logdir.run_dir import log_name
 from holdfast.model.address import Complaint, parse_address
@@ -55,6 +56,7 @@ UP = frozenset({Outcome.ANSWERED, Outcome.STALLED, Outcome.NOT_GRPC, Outcome.NOT
     " to reach it, and note so in their logs.  [default: only when all answer]",
 )
 @click.option("--latency", is_flag=True, help="Measure the paths to all tasks, too.")
+@click.option("--record", metavar="FILE", help="Keep all that was seen, for a report of a bug.")
 @click.option(
     "--format",
     "shape",
@@ -82,6 +84,7 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     """
     if asked["every_s"] < EVERY_S_MIN:
         raise UsageError("--every-s is below 1", do="look once a second at most: --every-s 1")
+    refuse_to_overwrite(asked["record"])
     host = socket.gethostname()
     bare = _bare(target)
     read = Target() if bare else read_target(target, os.environ, host=host)
@@ -98,6 +101,8 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     facts = [attached, *specs, *inquiry.look(peers=asked["peers"], latency=asked["latency"])]
     if bare:
         facts += _whole_cluster(inquiry, facts, peers=asked["peers"])
+    if asked["record"] is not None:
+        write_record(asked["record"], facts)
     _refuse_if_nobody(facts, places)
     code = _show(facts, asked["shape"])
     if asked["watch"]:

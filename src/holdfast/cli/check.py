@@ -5,7 +5,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,12 +13,12 @@ import msgspec
 from holdfast.agent.survey import Survey, Wishes
 from holdfast.cli import INTERRUPTED_CODE, wants_colour, width_of
 from holdfast.diagnose import diagnose
+from holdfast.intake.record import refuse_to_overwrite, write_record
 from holdfast.intake.target import VARIABLE, Target, read_target
 from holdfast.logdir.run_dir import log_name
 from holdfast.model.address import Address, parse_address
 from holdfast.model.cluster import TaskId
-from holdfast.model.codec import encode
-from holdfast.model.errors import HoldfastError, NotOurs, StorageFailed, UsageError
+from holdfast.model.errors import HoldfastError, UsageError
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, SpecRead
 from holdfast.model.findings import Diagnosis, Severity
@@ -108,8 +107,7 @@ def command(spec: tuple[str, ...], **asked: Any) -> None:
 
 
 def _check(spec: Sequence[str], asked: dict[str, Any]) -> int:
-    if asked["record"] is not None and os.path.lexists(asked["record"]):
-        raise NotOurs(f"{asked['record']} is there already", do="name a file that is not there")
+    refuse_to_overwrite(asked["record"])
     began_s = time.monotonic()
     host = socket.gethostname()
     target = read_target(spec, os.environ, host=host)
@@ -126,10 +124,10 @@ def _check(spec: Sequence[str], asked: dict[str, Any]) -> int:
         evidence, diagnosis, skipped=_skipped(target, asked), settled=_settled(target)
     )
     if asked["record"] is not None:
-        _record(asked["record"], facts)
+        write_record(asked["record"], facts)
     about = f"{_about(target, evidence)}, in {time.monotonic() - began_s:.1f} s"
     shown = _shown(target, evidence, diagnosis, rows, asked=asked, notes=notes, about=about)
-    click.echo(shown, nl=False)
+    click.echo(shown, nl=False, color=wants_colour(sys.stdout))
     return _exit_code(diagnosis, asked["fail_on"])
 
 
@@ -267,20 +265,3 @@ def _shown(
 
 def _json(document: dict[str, Any]) -> str:
     return msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"
-
-
-def _record(name: str, facts: Sequence[Fact]) -> None:
-    """All facts, a line each, readable by nobody else. Never over another file."""
-    try:
-        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except FileExistsError as error:
-        raise NotOurs(f"{name} is there already", do="name a file that is not there") from error
-    except OSError as error:
-        raise StorageFailed(f"{name} cannot be written: {error.strerror}") from error
-    try:
-        with os.fdopen(fd, "wb") as file:
-            for fact in facts:
-                file.write(encode(fact) + b"\n")
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise StorageFailed(f"{name} cannot be written: {error.strerror}") from error

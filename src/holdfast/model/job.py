@@ -69,25 +69,8 @@ def _complaints(job: Job) -> tuple[tuple[bool, str, str], ...]:
             f"{total} tasks on one machine are more than the {TASKS_MAX} that are allowed",
             "ask for fewer --workers or --ps",
         ),
-        (
-            not 0 <= job.grace_s <= GRACE_S_MAX,
-            f"a grace of {job.grace_s:g} s is not between 0 and {GRACE_S_MAX:g}",
-            "choose the seconds a task gets to end by itself, such as --grace-s 15",
-        ),
-        (
-            not 0 <= job.start_deadline_s <= START_DEADLINE_S_MAX,
-            (
-                f"a start deadline of {job.start_deadline_s:g} s is not between 0 and"
-                f" {START_DEADLINE_S_MAX:g}"
-            ),
-            "choose the seconds until all tasks must be up; 0 waits for ever",
-        ),
+        *_out_of_bounds(job),
         *_misplaced(job),
-        (
-            job.keep_bytes is not None and job.keep_bytes < KEEP_BYTES_MIN,
-            f"keeping only {job.keep_bytes} bytes of output would lose the evidence",
-            f"keep at least {KEEP_BYTES_MIN}: --keep-bytes 1M",
-        ),
         *(
             (
                 not name or "=" in name or "\0" in name + value,
@@ -105,6 +88,29 @@ def _complaints(job: Job) -> tuple[tuple[bool, str, str], ...]:
 
 
 KEEP_BYTES_MIN = 65_536
+
+
+def _out_of_bounds(job: Job) -> tuple[tuple[bool, str, str], ...]:
+    return (
+        (
+            not 0 <= job.grace_s <= GRACE_S_MAX,
+            f"a grace of {job.grace_s:g} s is not between 0 and {GRACE_S_MAX:g}",
+            "choose the seconds a task gets to end by itself, such as --grace-s 15",
+        ),
+        (
+            not 0 <= job.start_deadline_s <= START_DEADLINE_S_MAX,
+            (
+                f"a start deadline of {job.start_deadline_s:g} s is not between 0 and"
+                f" {START_DEADLINE_S_MAX:g}"
+            ),
+            "choose the seconds until all tasks must be up; 0 waits for ever",
+        ),
+        (
+            job.keep_bytes is not None and job.keep_bytes < KEEP_BYTES_MIN,
+            f"keeping only {job.keep_bytes} bytes of output would lose the evidence",
+            f"keep at least {KEEP_BYTES_MIN}: --keep-bytes 1M",
+        ),
+    )
 
 
 def _misplaced(job: Job) -> Iterator[tuple[bool, str, str]]:
