@@ -22,6 +22,7 @@ fault = Fault(
     says={
         "check": told("name-not-resolved", LOST),
         "run": told("name-not-resolved", LOST),
-        "attach": told("name-not-resolved", LOST),
+        "attach/parameter_server": told("name-not-resolved", LOST),
+        "attach/session_unfiltered": told("name-not-resolved", LOST),
     },
 )

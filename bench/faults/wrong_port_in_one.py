@@ -18,6 +18,6 @@ fault = Fault(
     says={
         "check": told("spec-differs", *WRONG),
         "run": told("spec-differs wrong-port", *WRONG),
-        "attach": told("spec-differs wrong-port", *WRONG),
+        "attach/parameter_server": told("spec-differs wrong-port", *WRONG),
     },
 )

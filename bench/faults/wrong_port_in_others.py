@@ -23,6 +23,8 @@ fault = Fault(
     says={
         "check": told("spec-differs", ODD, None),
         "run": told("spec-differs wrong-port", ODD, None),
-        "attach": told("spec-differs wrong-port", ODD, None),
+        "attach/parameter_server": told("spec-differs wrong-port", ODD, None),
+        "attach/session": told("spec-differs wrong-port", ODD, None),
+        "attach/session_unfiltered": told("spec-differs wrong-port", ODD, None),
     },
 )

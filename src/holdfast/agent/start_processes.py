@@ -99,7 +99,7 @@ class Processes:
         yield from self._held(task, started, tree)
         idle_s = started.idle.look(self._clock.at_s(), children)
         if idle_s is not None:
-            yield TaskIdle(idle_s=round(idle_s, 3), **self._where(task))
+            yield TaskIdle(idle_s=round(idle_s, 3), timers=True, **self._where(task))
 
     def _loaded(self, task: TaskId, started: Started) -> Iterator[Fact]:
         """It has just become what it is: from here on its environment is what counts."""

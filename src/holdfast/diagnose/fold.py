@@ -32,7 +32,7 @@ def fold(proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence) -> tupl
 
 def _most_exact(proven: list[Finding]) -> list[Finding]:
     """Without those that another cause tells more exactly of the same task."""
-    told = {(finding.name, _sufferer(finding)) for finding in proven}
+    told = {(finding.name, task) for finding in proven for task in _sufferers(finding)}
     return [
         finding
         for finding in proven
@@ -75,6 +75,12 @@ def _source(victim: Finding, roots: Sequence[Finding], waits: WaitsFor) -> int |
 
 def _sufferer(finding: Finding) -> TaskId | None:
     return finding.proof.seen_at or finding.proof.culprit
+
+
+def _sufferers(finding: Finding) -> set[TaskId | None]:
+    """Whom a finding is about: without a culprit, all those whose facts prove it."""
+    sufferer = _sufferer(finding)
+    return {sufferer} if sufferer else {fact.task for fact in finding.proof.facts}
 
 
 def _noticed(root: Finding) -> Iterator[Echo]:

@@ -137,6 +137,7 @@ class TaskIdle(Fact):
     """A task burnt no CPU, wrote nothing and waits for no timer for `idle_s`."""
 
     idle_s: float
+    timers: bool = False  # nobody looked for timers: it may go on by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

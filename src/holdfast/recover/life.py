@@ -111,7 +111,7 @@ def _notice(life: Life, fact: Fact) -> Life:
         case TaskNotStarted(task=TaskId() as task):
             life = replace(life, ended={**life.ended, task: False})
             return _stopping(life, fact.at_s, SIGTERM, f"{task} could not be started")
-        case TaskIdle(task=TaskId() as task) if fact.idle_s >= life.watched.get(task, math.inf):
+        case TaskIdle(task=TaskId() as task, timers=False):
             return replace(life, idle_s={**life.idle_s, task: fact.at_s})
         case SignalSent(task=TaskId() as task):
             return _obeyed(life, task, fact)

@@ -250,6 +250,11 @@ def _versions(fact: facts.VersionsSeen) -> str:
     return f"{fact.interpreter}: {told or 'nothing that we know'}"
 
 
+def _idle(fact: facts.TaskIdle) -> str:
+    timer = "" if fact.timers else ", no timer"
+    return f"idle for {fact.idle_s:.0f} s: no CPU, no output{timer}"
+
+
 def _blocked(fact: facts.StartBlocked) -> str:
     waiting = f"{_few(fact.waiting)} waited for " if fact.waiting else "missing: "
     return f"not started after {seconds_text(fact.deadline_s)}: {waiting}{_few(fact.missing)}"
@@ -288,7 +293,7 @@ _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.StartWaits: lambda fact: str(fact.says),
     facts.StopAsked: _stop,
     facts.TaskExited: _exited,
-    facts.TaskIdle: lambda fact: f"idle for {fact.idle_s:.0f} s: no CPU, no output, no timer",
+    facts.TaskIdle: _idle,
     facts.TaskNotStarted: lambda fact: f"could not execute `{fact.command}`: {fact.errno_name}",
     facts.TaskStarted: lambda fact: f"started as pid {fact.pid}",
     facts.TimePassed: lambda fact: f"{fact.at_s:.0f} s had passed",

@@ -46,10 +46,11 @@ def _proof(evidence: Evidence, standing: Standing) -> Proof:
         view.look.address.rpartition(":")[0] == host and view.look.outcome not in CUT
         for view in views(evidence)
     )
-    what = "no answer at all from" if look.outcome == Outcome.FILTERED else "no way to"
-    why = "the host is down, or a firewall drops the packets"
+    silent = look.outcome == Outcome.FILTERED
+    what, does = ("no answer at all from", "drops") if silent else ("no way to", "rejects")
+    why = f"the host is down, or a firewall {does} the packets"
     if not alone:
-        why = f"the host is there, so a firewall drops port {port}"
+        why = f"the host is there, so a firewall {does} port {port}"
     return Proof(
         facts=(look,),
         culprit=task,

@@ -107,7 +107,7 @@ def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[P
     blind = [fact for fact in last.values() if not fact.answered]
     if not blind or len(last) < len(found):
         return
-    lost = [fact.task for fact in blind if fact.task]
+    lost = sorted(fact.task for fact in blind if fact.task)
     who = "one of its peers" if len(lost) == 1 else "each other, or one of their peers"
     alone = len(lost) == 1
     yield Proof(
@@ -139,4 +139,9 @@ def _do(place: str, address: str) -> tuple[str, ...]:
     )
 
 
-cause = Cause(family="network-unreachable", detect=detect, remedy=AskHuman())
+cause = Cause(
+    family="network-unreachable",
+    detect=detect,
+    remedy=AskHuman(),
+    yields_to=frozenset({"proxy-hijack"}),
+)

@@ -87,4 +87,9 @@ def _last_seen(evidence: Evidence, task: TaskId) -> ProcessSeen | None:
     return max(evidence.of(ProcessSeen, task), key=lambda seen: seen.at_s, default=None)
 
 
-cause = Cause(family="task-stalled", detect=detect, remedy=AskHuman())
+cause = Cause(
+    family="task-stalled",
+    detect=detect,
+    remedy=AskHuman(),
+    yields_to=frozenset({"proxy-hijack"}),
+)
