@@ -11,12 +11,6 @@ from holdfast.model.findings import Finding, Severity
 def healthy_tasks(evidence: Evidence, findings: Sequence[Finding]) -> tuple[TaskId, ...]:
     concerned = {finding.proof.culprit for finding in findings}
     concerned |= {finding.proof.seen_at for finding in findings}
-    concerned |= {
-        fact.task
-        for finding in findings
-        if finding.proof.culprit is None and finding.severity is Severity.ERROR
-        for fact in finding.proof.facts
-    }
     concerned |= {echo.task for finding in findings for echo in finding.echoes}
     # Where nobody alone is to blame, those whom the proof is about are not well either.
     concerned |= {
