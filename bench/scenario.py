@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cluster import HERE, WORKLOADS, Cluster, Spawn
-from bench.fault import Told
+from bench.fault import Effect, Told
 from bench.launcher import load
 from bench.starts import is_listening
 
@@ -28,6 +28,8 @@ RUN_S_MAX = 200.0
 POLL_S = 0.05
 STEPS_WITHOUT_END = "1000000"
 HOLDFAST = (sys.executable, "-m", "holdfast")
+WORD_S_MAX = 10.0  # from the block to the first word about it
+BLOCKED_CODE = 124
 WAITING_WORD = re.compile(r"\bwait(s|ing)? for\b", re.IGNORECASE)
 
 
@@ -57,6 +59,20 @@ class Answer:
         if told.silent:
             return bool(self.report) and not self.errors
         return told.fits(*self.first)
+
+    def complaint(self, told: Told, effect: Effect, way: str) -> str:
+        """What is wrong with it; empty when nothing is."""
+        if not self.fits(told):
+            return "wrong answer"
+        if way != "run":
+            return ""
+        blocks = effect is Effect.BLOCKS
+        code = BLOCKED_CODE if blocks else 0
+        if (blocks or told.silent) and self.exit_code != code:
+            return f"exit {self.exit_code}, not {code}"
+        if blocks and (self.first_word_s is None or self.first_word_s > WORD_S_MAX):
+            return f"no word within {WORD_S_MAX:.0f} s"
+        return ""
 
     def __str__(self) -> str:
         if not self.report:

@@ -26,7 +26,6 @@ TENSORFLOW = "tensorflow"
 BLOCKED_S = 35.0  # who has not begun by then, on an idle machine, never will
 TRAINED_S = {"late": 120.0, "restarted": 90.0}
 TRAINED_S_MAX = 75.0
-WORD_S_MAX = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Row:
     expected: str
     got: str
     seconds: float | None
-    right: bool
+    complaint: str = ""  # empty: it is right
 
 
 def main() -> int:
@@ -54,7 +53,7 @@ def main() -> int:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, files in {folder}", flush=True)
     print(line("fault", "workload", "by", "expected", "got", "s", ""))
     rows = [show(judge(one, folder)) for one in chosen]
-    wrong = [row for row in rows if not row.right]
+    wrong = [row for row in rows if row.complaint]
     print(f"{len(rows) - len(wrong)} of {len(rows)} right")
     if not wrong and not asked.keep:
         shutil.rmtree(folder, ignore_errors=True)
@@ -85,9 +84,11 @@ def judge(scenario: Scenario, folder: Path) -> Row:
     try:
         answer = WAYS[scenario.way](scenario.fault, scenario.workload, place)
     except Exception as error:  # noqa: BLE001 - one broken scenario must not hide the others
-        return Row(scenario, str(told), repr(error), None, right=False)
+        return Row(scenario, str(told), repr(error), None, "broke")
     (place / "answer.txt").write_text(answer.text)
-    return Row(scenario, str(told), str(answer), answer.first_word_s, right=answer.fits(told))
+    effect = FAULTS[scenario.fault].effect[scenario.workload]
+    complaint = answer.complaint(told, effect, scenario.way)
+    return Row(scenario, str(told), str(answer), answer.first_word_s, complaint)
 
 
 def _judge_tensorflow(scenario: Scenario, place: Path) -> Row:
@@ -98,14 +99,15 @@ def _judge_tensorflow(scenario: Scenario, place: Path) -> Row:
     options = ("--steps", str(FAULTS[scenario.fault].steps))
     with Cluster(scenario.workload, place, fault=scenario.fault, options=options) as cluster:
         got = cluster.settled_effect(within_s)
-    return Row(scenario, expected, got, time.monotonic() - began_s, right=got is expected)
+    complaint = "" if got is expected else "wrong effect"
+    return Row(scenario, expected, got, time.monotonic() - began_s, complaint)
 
 
 def show(row: Row) -> Row:
     seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
     scenario = row.scenario
     words = (scenario.fault, scenario.workload, scenario.way, row.expected, row.got, seconds)
-    print(line(*words, "" if row.right else "WRONG"), flush=True)
+    print(line(*words, f"WRONG: {row.complaint}" if row.complaint else ""), flush=True)
     return row
 
 

@@ -36,7 +36,11 @@ def _most_exact(proven: list[Finding]) -> list[Finding]:
     return [
         finding
         for finding in proven
-        if not any((better, _sufferer(finding)) in told for better in finding.cause.yields_to)
+        if not any(
+            (better, task) in told
+            for better in finding.cause.yields_to
+            for task in (_sufferer(finding), finding.proof.culprit)
+        )
     ]
 
 
@@ -80,7 +84,7 @@ def _sufferer(finding: Finding) -> TaskId | None:
 def _sufferers(finding: Finding) -> set[TaskId | None]:
     """Whom a finding is about: without a culprit, all those whose facts prove it."""
     sufferer = _sufferer(finding)
-    return {sufferer} if sufferer else {fact.task for fact in finding.proof.facts}
+    return {sufferer} if sufferer else {None, *(fact.task for fact in finding.proof.facts)}
 
 
 def _noticed(root: Finding) -> Iterator[Echo]:

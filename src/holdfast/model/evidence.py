@@ -1,5 +1,6 @@
 """The facts of one attempt, and the questions a cause may ask of them."""
 
+import math
 import signal
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -87,6 +88,11 @@ class Evidence:
         """
         sent = (fact for fact in self.of(SignalSent, exited.task) if fact.signal in ENDING)
         return any(fact.at_s <= exited.at_s for fact in (*sent, *self.of(StopAsked)))
+
+    def ending_s(self) -> float:
+        """When the tasks began to be ended: what is seen later says nothing of the job."""
+        sent = (fact.at_s for fact in self.of(SignalSent) if fact.signal in ENDING)
+        return min((*sent, *(fact.at_s for fact in self.of(StopAsked))), default=math.inf)
 
     def ended_by_itself(self, task: TaskId | None) -> bool:
         exited = self.exit_of(task)

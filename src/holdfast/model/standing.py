@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import AttemptStarted, PathProbed, StartBlocked
+from holdfast.model.facts import AttemptStarted, PathProbed, StartBlocked, StopAsked
 from holdfast.model.path import Outcome
 
 # Within a run a look that fails may be early, or fall into a short cut: this long it must last.
@@ -37,8 +37,9 @@ def standings(evidence: Evidence) -> dict[TaskId, Standing]:
     From several hosts: whoever gets an answer knows best.
     """
     seen: dict[tuple[str, TaskId], Standing] = {}
+    until_s = evidence.ending_s()
     for look in evidence.of(PathProbed):
-        if look.target is None or look.task is not None:
+        if look.target is None or look.task is not None or look.at_s > until_s:
             continue
         key = (look.host, look.target)
         if key not in seen or seen[key].look.address == look.address:
@@ -54,8 +55,9 @@ def standings(evidence: Evidence) -> dict[TaskId, Standing]:
 def views(evidence: Evidence) -> Iterator[Standing]:
     """The last look of every place at every task: from a task's own place, or from a host."""
     last: dict[tuple[TaskId | None, str, TaskId], Standing] = {}
+    until_s = evidence.ending_s()
     for look in evidence.of(PathProbed):
-        if look.target is not None:
+        if look.target is not None and look.at_s <= until_s:
             key = (look.task, look.host, look.target)
             last[key] = _joined(last.get(key), look, look.target)
     return iter(last.values())
@@ -92,6 +94,9 @@ def lasts(evidence: Evidence, standing: Standing) -> bool:
     blocked = next(evidence.of(StartBlocked), None)
     if blocked is not None:
         return str(standing.task) in blocked.missing
+    over = any(evidence.of(StopAsked)) or any(evidence.failures())
+    if standing.look.outcome == Outcome.REFUSED and not over:
+        return False  # It may only be late: how late is too late, the deadline says.
     return standing.look.at_s - standing.since_s >= LASTING_S
 
 

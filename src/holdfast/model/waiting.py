@@ -11,7 +11,6 @@ from holdfast.model.facts import (
     Fact,
     PeersListed,
     ProcessSeen,
-    SignalSent,
     SocketsSeen,
     StartBlocked,
 )
@@ -88,9 +87,10 @@ def _until_s(evidence: Evidence) -> float:
     ends = (
         *(fact.at_s for fact in evidence.of(StartBlocked)),
         *(fact.at_s for fact in evidence.failures()),
-        *(fact.at_s for fact in evidence.of(SignalSent)),
+        evidence.ending_s(),
+        max((fact.at_s for fact in evidence.facts), default=0.0),
     )
-    return min(ends, default=max((fact.at_s for fact in evidence.facts), default=0.0))
+    return min(ends)
 
 
 def _tried(evidence: Evidence) -> Iterator[Wait]:

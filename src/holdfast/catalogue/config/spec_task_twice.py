@@ -39,7 +39,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             if claim is not None:
                 claims.setdefault((claim, spec.pid > 0), []).append(spec)
     for (claim, _), specs in claims.items():
-        if len(specs) > 1:
+        if len(specs) > 1 or _is_impostor(claim, specs[0], evidence):
             yield from _twice(claim, specs, evidence)
 
 
@@ -70,6 +70,12 @@ def _twice(claim: TaskId, specs: list[SpecRead], evidence: Evidence) -> Iterator
             ),
         ),
     )
+
+
+def _is_impostor(claim: TaskId, spec: SpecRead, evidence: Evidence) -> bool:
+    """A process of one task that says it is another, which we started as well."""
+    other = spec.pid > 0 and spec.task not in {None, claim}
+    return other and any(evidence.of(TaskStarted, claim))
 
 
 def _too(rightful: Sequence[SpecRead]) -> str:

@@ -24,10 +24,16 @@ from itertools import takewhile
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import PathProbed, PeersListed, SocketsSeen
+from holdfast.model.facts import (
+    AttemptStarted,
+    PathProbed,
+    PeersListed,
+    SocketsSeen,
+    StartBlocked,
+)
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.remedies import AskHuman
-from holdfast.model.standing import CUT, Standing, missing, standings, views
+from holdfast.model.standing import CUT, LASTING_S, Standing, missing, standings, views
 from holdfast.model.words import listed
 
 TRYING_S = 3.0  # a connection that is asked for this long has lost its first packets twice
@@ -38,8 +44,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     found = standings(evidence)
     all_answer = bool(found) and not missing(evidence)
     if all_answer:
-        yield from _tried(evidence, found)
-        yield from _cannot_see(evidence, found)
+        yield from list(_tried(evidence, found)) or _cannot_see(evidence, found)
 
 
 def _seen_from_two_places(evidence: Evidence) -> Iterator[Proof]:
@@ -48,18 +53,25 @@ def _seen_from_two_places(evidence: Evidence) -> Iterator[Proof]:
     ready = {view.task: view for view in found if view.is_ready}
     for view in found:
         other = ready.get(view.task)
-        if view.look.outcome in CUT and other and other.look.address == view.look.address:
+        is_cut = view.look.outcome in CUT and _has_lasted(evidence, view)
+        if is_cut and other and other.look.address == view.look.address:
             back = _way_back(found, view)
-            one_way = ", though it reaches the other way" if back else ""
+            too, one_way = (" and reaches the other way", " one way") if back else ("", "")
             yield Proof(
                 facts=(view.look, other.look, *((back,) if back else ())),
                 culprit=view.task,
                 seen_at=view.look.task,
                 confidence=Confidence.HIGH,
                 says=f"{_place(view)} cannot reach {view.task} at {view.look.address}, which"
-                f" answers {_place(other)}{one_way}: the path is cut",
+                f" answers {_place(other)}{too}: the path is cut{one_way}",
                 do=_do(_place(view), view.look.address),
             )
+
+
+def _has_lasted(evidence: Evidence, view: Standing) -> bool:
+    """Within a run a cut may be short: whoever asks from outside asks about now."""
+    may_heal = any(evidence.of(AttemptStarted)) and not any(evidence.of(StartBlocked))
+    return not may_heal or view.look.at_s - view.since_s >= LASTING_S
 
 
 def _way_back(found: list[Standing], cut: Standing) -> PathProbed | None:

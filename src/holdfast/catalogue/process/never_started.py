@@ -90,5 +90,11 @@ cause = Cause(
     detect=detect,
     hears=HEARD,
     remedy=AskHuman(),
-    yields_to=frozenset({"stalled-at-start", "wrong-port", "proxy-hijack"}),
+    yields_to=frozenset(
+        {
+            *("stalled-at-start", "wrong-port", "proxy-hijack", "spec-bad-address"),
+            *("spec-differs", "spec-task-twice", "spec-unreadable", "spec-without-cluster"),
+            "spec-wrong-task",
+        }
+    ),
 )
