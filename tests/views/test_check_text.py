@@ -110,9 +110,11 @@ def test_an_error_and_a_warning_are_told_below_their_category() -> None:
 
 
 def test_a_note_is_not_a_reason_to_worry() -> None:
-    text = page([SPEC], finding("made-up", SPEC, severity=Severity.INFO))
-    assert "note[made-up]" in text
-    assert "nothing wrong was found: 2 tasks on 2 hosts, in 1.8 s (1 note)" in text
+    note = finding("made-up", SPEC, severity=Severity.INFO)
+    text = page([SPEC], note)
+    assert "note[made-up]" not in text
+    assert "nothing wrong was found: 2 tasks on 2 hosts, in 1.8 s (1 note: -v)" in text
+    assert "note[made-up]" in page([SPEC], note, verbose=True)
 
 
 def test_categories_left_out_for_one_reason_share_a_line() -> None:

@@ -7,6 +7,8 @@ from holdfast.model.pattern import Pattern
 _NAMED = Pattern(r"/job:([a-z][a-z0-9_-]*)/(?:replica:\d+/)?task:(\d+)")
 # The innermost call is the one that failed: an outer headline often names a healthy task.
 _TARGET = Pattern(r"remote target /job:([a-z][a-z0-9_-]*)/(?:replica:\d+/)?task:(\d+)")
+# An error that another task sent is quoted as a message, with the call that failed there in it.
+_QUOTED_TARGET = Pattern(r"grpc_message:.*remote target /job:")
 NAMES_MAX = 64
 
 
@@ -23,6 +25,14 @@ def named_tasks(fact: Fact) -> tuple[TaskId, ...]:
 def call_targets(fact: Fact) -> tuple[TaskId, ...]:
     """The tasks whose calls failed, innermost first: every hop adds itself at the end."""
     return _all(_TARGET, _text(fact))
+
+
+def own_call_target(fact: Fact) -> TaskId | None:
+    """Whom a task could not call itself; none where it repeats what happened to another."""
+    targets = call_targets(fact)
+    if len(targets) != 1 or _QUOTED_TARGET.search(_text(fact)):
+        return None
+    return targets[0]
 
 
 def _text(fact: Fact) -> str:

@@ -81,10 +81,20 @@ def missing(evidence: Evidence) -> dict[TaskId, Standing]:
     stalled = [task for task, at in counts.items() if at.look.outcome == Outcome.STALLED]
     if not others and len(stalled) > 1:
         others = [task for task in stalled if task.role != "chief"]
-    if others:
-        waiting = {task for task in stalled if task.role == "chief"}
-        counts = {task: at for task, at in counts.items() if task not in waiting}
-    return counts
+    waiting = {
+        task
+        for task in stalled
+        if task.role == "chief" and (others or any(not_found_by(task, evidence)))
+    }
+    return {task: at for task, at in counts.items() if task not in waiting}
+
+
+def not_found_by(task: TaskId, evidence: Evidence) -> Iterator[TaskId]:
+    """Whom a task cannot find where its own definition says, by looks from its own place."""
+    for view in views(evidence):
+        known = view.is_ready or view.look.outcome in {Outcome.STALLED, Outcome.BLIND}
+        if view.look.task == task and not known:
+            yield view.task
 
 
 def lasts(evidence: Evidence, standing: Standing) -> bool:

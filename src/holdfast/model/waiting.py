@@ -17,7 +17,7 @@ from holdfast.model.facts import (
 from holdfast.model.named_tasks import tasks_in
 from holdfast.model.path import Outcome
 from holdfast.model.pattern import Pattern
-from holdfast.model.standing import missing, standings
+from holdfast.model.standing import missing, not_found_by, standings
 
 STILL_WAITING = Pattern(r"CreateSession still waiting for response from worker:")
 # The names come on lines of their own, below `Example stragglers:`.
@@ -128,7 +128,7 @@ def _connecting(evidence: Evidence) -> Iterator[Wait]:
     absent = missing(evidence)
     for task, standing in standings(evidence).items():
         if standing.look.outcome == Outcome.STALLED and task not in absent:
-            for awaited in absent:
+            for awaited in (*absent, *not_found_by(task, evidence)):
                 why = "its server does not answer before it has found everybody"
                 yield Wait(waiter=task, awaited=awaited, why=why, fact=standing.look)
 

@@ -262,7 +262,7 @@ _SHORT: Final[dict[str, str]] = {
     Outcome.RESET: "thrown out",
     Outcome.NOT_GRPC: "not gRPC",
     Outcome.NOT_TENSORFLOW: "not TensorFlow",
-    Outcome.UNRESOLVED: "unknown names",
+    Outcome.UNRESOLVED: "of an unknown name",
     Outcome.BAD_ADDRESS: "not an address",
     Outcome.BLIND: "not looked at",
 }

@@ -64,7 +64,8 @@ def summary_text(report: dict[str, Any], rows: Sequence[Category], *, about: str
         return "a rule of ours crashed, so its silence proves nothing"
     if not looked:
         return "nothing could be looked at, so nothing is known"
-    notes = f" ({counts['info']} note{'s' if counts['info'] > 1 else ''})" if counts["info"] else ""
+    many = "s" if counts["info"] > 1 else ""
+    notes = f" ({counts['info']} note{many}: -v)" if counts["info"] else ""
     return f"nothing wrong was found: {about}{notes}"
 
 
@@ -107,10 +108,13 @@ class _Page:
             yield from self.below(category)
 
     def below(self, row: Category) -> Iterator[str]:
-        for number in row.findings[:FINDINGS_SHOWN_MAX]:
-            yield from self.finding(self.findings[number])
-        if len(row.findings) > FINDINGS_SHOWN_MAX:
-            more = len(row.findings) - FINDINGS_SHOWN_MAX
+        found = [self.findings[number] for number in row.findings]
+        # What is only worth knowing would hide what must be done.
+        shown = [one for one in found if self.verbose or one["severity"] != "info"]
+        for finding in shown[:FINDINGS_SHOWN_MAX]:
+            yield from self.finding(finding)
+        if len(shown) > FINDINGS_SHOWN_MAX:
+            more = len(shown) - FINDINGS_SHOWN_MAX
             yield f"{_INDENT}… and {more} more: --format json has them all"
         if row.name == "Agreement" and row.findings:
             specs = [fact for fact in row.seen if isinstance(fact, SpecRead)]

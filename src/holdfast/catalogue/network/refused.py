@@ -23,9 +23,9 @@ for it, and an error only when others reach the same address at the same time.
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import LogLine, PathProbed
+from holdfast.model.facts import AttemptStarted, LogLine, PathProbed
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
-from holdfast.model.named_tasks import call_targets
+from holdfast.model.named_tasks import own_call_target
 from holdfast.model.path import REFUSED_AT, Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import (
@@ -97,7 +97,7 @@ def _rejected(evidence: Evidence) -> Iterator[Proof]:
     ready = {view.task: view for view in found if view.is_ready}
     for view in found:
         other = ready.get(view.task)
-        if view.look.outcome == Outcome.REFUSED and other and _is_same(view, other):
+        if view.look.outcome == Outcome.REFUSED and other and _is_same(evidence, view, other):
             yield Proof(
                 facts=(view.look, other.look),
                 culprit=view.task,
@@ -109,11 +109,17 @@ def _rejected(evidence: Evidence) -> Iterator[Proof]:
             )
 
 
-def _is_same(view: Standing, other: Standing) -> bool:
+def _is_same(evidence: Evidence, view: Standing, other: Standing) -> bool:
+    """Two looks at one address, at about the same time.
+
+    While a run starts, who was refused first was only early.
+    """
+    later_s = view.look.at_s - other.look.at_s
+    early_s = 0.0 if any(evidence.of(AttemptStarted)) else FRESH_S
     return (
         view.look.address == other.look.address
         and _place(view) != _place(other)
-        and abs(view.look.at_s - other.look.at_s) <= FRESH_S
+        and -early_s <= later_s <= FRESH_S
     )
 
 
@@ -133,7 +139,7 @@ def _rejected_in_logs(evidence: Evidence) -> Iterator[Proof]:
     """A task that says `refused` of an address at which we get an answer just then."""
     at = standings(evidence)
     for line in evidence.lines(REFUSED_AT):
-        task = next(iter(call_targets(line)), None)
+        task = own_call_target(line)
         if task in at and _answers(evidence, at[task], line) and line.task:
             address = at[task].look.address
             yield Proof(

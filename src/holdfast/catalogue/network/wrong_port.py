@@ -25,9 +25,9 @@ from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import PathProbed, SocketsSeen, StartBlocked
+from holdfast.model.facts import LogLine, PathProbed, SocketsSeen, StartBlocked, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
-from holdfast.model.named_tasks import call_targets
+from holdfast.model.named_tasks import own_call_target
 from holdfast.model.path import REFUSED_AT, Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import Standing, is_ready, missing, standings
@@ -106,18 +106,25 @@ def _listens(evidence: Evidence, standing: Standing) -> Iterator[Proof]:
 def _said(evidence: Evidence) -> Iterator[Proof]:
     """A task that is refused at an address which is not the one of whom it looks for."""
     at = standings(evidence)
-    for line in evidence.lines(REFUSED_AT):
-        task = next(iter(call_targets(line)), None)
-        if task not in at or line.task in {None, task}:
+    told = set()
+    for said, text in (
+        *((line, line.text) for line in evidence.of(LogLine)),
+        *((seen, seen.message) for seen in evidence.of(TracebackSeen)),
+    ):
+        task = own_call_target(said)
+        found = REFUSED_AT.search(text)
+        if not found or task not in at or said.task in {None, task}:
             continue
-        tried, right = REFUSED_AT.search(line.text).group(1), at[task].look.address
-        if _came_up(evidence, task) and not _is_same(tried, right):
+        tried, right = found.group(1), at[task].look.address
+        is_new = (said.task, task, tried) not in told
+        if is_new and _came_up(evidence, task) and not _is_same(tried, right):
+            told.add((said.task, task, tried))
             yield Proof(
-                facts=(line, at[task].look),
-                culprit=line.task,
+                facts=(said, at[task].look),
+                culprit=said.task,
                 confidence=Confidence.HIGH,
-                says=f"{line.task} looks for {task} at {tried}, but it listens at {right}",
-                do=(f"write {right} for {task} into the TF_CONFIG of {line.task}",),
+                says=f"{said.task} looks for {task} at {tried}, but it listens at {right}",
+                do=(f"write {right} for {task} into the TF_CONFIG of {said.task}",),
             )
 
 
