@@ -15,6 +15,7 @@ from holdfast.model.facts import (
     SignalSent,
     SocketsSeen,
     StartBlocked,
+    TaskExited,
 )
 from holdfast.model.path import Outcome
 from holdfast.model.standing import anybody_ready, lasts, missing, standings, views
@@ -79,6 +80,13 @@ def test_a_look_without_a_target_is_about_nobody() -> None:
 )
 def test_a_chief_that_connects_is_not_missing(chief: str, worker: str, who: set[str]) -> None:
     assert missed(look(CHIEF, chief), look(B, worker), look(PS, "answered")) == who
+
+
+def test_a_chief_that_looks_for_one_that_failed_waits() -> None:
+    exited = TaskExited(at_s=2, host="h", task=B, exit_code=1)
+    facts = (look(CHIEF, "stalled"), look(PS, "answered"), exited)
+    assert missed(*facts) == set()
+    assert pairs(*facts) == {("chief:0", "worker:1")}
 
 
 def test_in_a_run_a_bad_look_must_last() -> None:

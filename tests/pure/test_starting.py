@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.model.cluster import TaskId
-from holdfast.model.facts import Fact, PathProbed, TaskIdle, TimePassed
+from holdfast.model.facts import Fact, PathProbed, TaskExited, TaskIdle, TimePassed
 from holdfast.recover.starting import Standstill, Start, notice, standstill
 
 CHIEF, PS, A, B = (TaskId.parse(name) for name in ("chief:0", "ps:0", "worker:0", "worker:1"))
@@ -68,6 +68,9 @@ def test_a_chief_that_connects_waits() -> None:
     alone = still(*facts, look(CHIEF, "stalled", 5), members=members)
     assert alone is not None
     assert alone.missing == (CHIEF,)
+    # Without the one that has failed it will wait for ever, which is not its fault.
+    failed = TaskExited(at_s=6, host="h", task=B, exit_code=1)
+    assert still(*facts, look(CHIEF, "stalled", 5), failed, members=members) is None
 
 
 def test_a_task_that_answered_once_stays_ready() -> None:

@@ -121,7 +121,9 @@ def _gather(orphans: list[Finding], waits: WaitsFor) -> tuple[Finding, ...]:
             waits.is_victim_of(orphan.proof.culprit, other.proof.culprit) for other in blamed
         )
     ]
-    heads = list({sink.proof.culprit: sink for sink in reversed(sinks)}.values())[::-1]
+    exact = {name for orphan in orphans for name in orphan.cause.yields_to}
+    by_exactness = sorted(sinks, key=lambda sink: sink.name not in exact)
+    heads = list({sink.proof.culprit: sink for sink in reversed(by_exactness)}.values())[::-1]
     heads = heads or orphans[:1]
     heard: dict[int, list[Echo]] = {index: [] for index in range(len(heads))}
     for orphan in orphans:

@@ -84,7 +84,8 @@ def missing(evidence: Evidence) -> dict[TaskId, Standing]:
     waiting = {
         task
         for task in stalled
-        if task.role == "chief" and (others or any(not_found_by(task, evidence)))
+        if task.role == "chief"
+        and (others or any(not_found_by(task, evidence)) or any(evidence.failures()))
     }
     return {task: at for task, at in counts.items() if task not in waiting}
 

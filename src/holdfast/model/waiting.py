@@ -126,9 +126,10 @@ def _blocked(evidence: Evidence) -> Iterator[Wait]:
 def _connecting(evidence: Evidence) -> Iterator[Wait]:
     """A chief that accepts connections and does not answer is looking for its cluster."""
     absent = missing(evidence)
+    gone = [failure.task for failure in evidence.failures() if failure.task]
     for task, standing in standings(evidence).items():
         if standing.look.outcome == Outcome.STALLED and task not in absent:
-            for awaited in (*absent, *not_found_by(task, evidence)):
+            for awaited in (*absent, *gone, *not_found_by(task, evidence)):
                 why = "its server does not answer before it has found everybody"
                 yield Wait(waiter=task, awaited=awaited, why=why, fact=standing.look)
 

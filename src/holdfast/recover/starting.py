@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.model.cluster import TaskId
-from holdfast.model.facts import Fact, PathProbed, TaskIdle
+from holdfast.model.facts import Fact, PathProbed, TaskExited, TaskIdle
 from holdfast.model.path import Outcome
 from holdfast.model.standing import is_ready
 from holdfast.model.words import listed, wait
@@ -45,6 +45,7 @@ class Start:
     since_s: Mapping[TaskId, float] = field(default_factory=dict)  # of the last look's outcome
     ready: frozenset[TaskId] = frozenset()
     idle: Mapping[TaskId, Idle] = field(default_factory=dict)
+    failed: bool = False  # whether somebody has ended badly
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def notice(start: Start, fact: Fact) -> Start:
             ready = start.ready | {task} if is_ready(fact) else start.ready
             looks = {**start.looks, task: fact}
             return replace(start, looks=looks, since_s=since_s, ready=ready)
+        case TaskExited() if fact.exit_code != 0:
+            return replace(start, failed=True)
         case TaskIdle(task=TaskId() as task):
             return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
     return start
@@ -94,10 +97,12 @@ def _missing(start: Start, members: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
     """Who was looked for and has not answered.
 
     A chief that connects to its cluster does not answer until it has found everybody: while
-    somebody else is missing, it waits.
+    somebody else is missing, or has failed, it waits.
     """
     absent = [task for task in members if task in start.looks and task not in start.ready]
     others = [task for task in absent if not _is_connecting(start, task)]
+    if start.failed:
+        absent = others
     return tuple(task for task in others or absent if not _is_opening(start, task))
 
 

@@ -121,4 +121,5 @@ cause = Cause(
     hears=(LOST,),
     remedy=Relaunch(),
     echo=True,
+    yields_to=frozenset({"restarted"}),
 )
