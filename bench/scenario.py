@@ -30,7 +30,7 @@ STEPS_WITHOUT_END = "1000000"
 HOLDFAST = (sys.executable, "-m", "holdfast")
 WORD_S_MAX = 10.0  # from the block to the first word about it
 BLOCKED_CODE = 124
-WAITING_WORD = re.compile(r"\bwait(s|ing)? for\b", re.IGNORECASE)
+OWN_WORD = re.compile(r"^(start-up: |error\[|warning\[)")  # no line of a task begins so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,13 +148,13 @@ WAYS: dict[str, Way] = {"check": check, "run": run, "attach": attach}
 def _first_word(
     front: "subprocess.Popen[bytes]", fault: str, run_dir: Path, shown: Path
 ) -> float | None:
-    """Seconds from the moment at which only the faulty are missing to the first waiting word."""
+    """Seconds from the moment at which only the faulty are missing to the first word about it."""
     blocked_s: float | None = None
     deadline_s = time.monotonic() + RUN_S_MAX
     while front.poll() is None and time.monotonic() < deadline_s:
         if blocked_s is None and _spared_listen(fault, run_dir):
             blocked_s = time.monotonic()
-        if _waiting_words(shown):
+        if _has_word(shown):
             return time.monotonic() - blocked_s if blocked_s else 0.0
         time.sleep(POLL_S)
     return None
@@ -168,11 +168,10 @@ def _spared_listen(fault: str, run_dir: Path) -> bool:
     return False
 
 
-def _waiting_words(shown: Path) -> list[str]:
-    """Lines that Holdfast says itself; those of tasks begin with their names."""
+def _has_word(shown: Path) -> bool:
+    """Whether Holdfast has said anything itself."""
     lines = shown.read_text(errors="replace").splitlines()
-    tasks = re.compile(r"^\W*(chief|ps|worker|evaluator):\d+\s*[│|]")
-    return [line for line in lines if WAITING_WORD.search(line) and not tasks.match(line)]
+    return any(OWN_WORD.match(line) for line in lines)
 
 
 def _give_up(front: "subprocess.Popen[bytes]") -> None:

@@ -73,6 +73,15 @@ def test_a_chief_that_connects_waits() -> None:
     assert still(*facts, look(CHIEF, "stalled", 5), failed, members=members) is None
 
 
+def test_who_failed_before_it_joined_is_waited_for() -> None:
+    failed = TaskExited(at_s=6, host="h", task=B, exit_code=1)
+    for seen in ((), (look(B, "stalled"),)):
+        found = still(*UP, *seen, failed, idle(A))
+        assert found is not None
+        assert found.says == "worker:0 waits for worker:1, which has ended"
+    assert still(*UP, look(B, "answered"), failed, idle(A)) is None
+
+
 def test_a_task_that_answered_once_stays_ready() -> None:
     assert still(*UP, look(B, "answered"), look(B, "refused"), idle(A), idle(B)) is None
 

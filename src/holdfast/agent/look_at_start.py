@@ -32,6 +32,7 @@ EVERY_S, EVERY_LATER_S, EVERY_LATE_S = 1.0, 2.0, 5.0
 CONNECT_S, ANSWER_S = 2.0, 1.5
 AGAIN_S, REFUSED_AGAIN_S = 4.0, 15.0  # how often an outcome that stays is worth a fact
 FACTS_A_ROUND_MAX = 200
+AFTERWARDS_S = 30.0  # for the last word on those who wait for one that has failed
 
 
 class Looker:
@@ -102,10 +103,13 @@ class Looker:
         return True
 
     def _is_needed(self) -> bool:
-        if self._members.keys() <= self._ready | self._gone:
+        """Until all have answered. Who went before it did may still be waited for."""
+        if self._members.keys() <= self._ready:
             return False
-        early = self._clock.at_s() < self._order.deadline_s
-        return early or bool(self._ready)
+        at_s = self._clock.at_s()
+        if self._members.keys() <= self._ready | self._gone:
+            return at_s < self._order.deadline_s + AFTERWARDS_S
+        return at_s < self._order.deadline_s or bool(self._ready)
 
     def pause_s(self) -> float:
         at_s = self._clock.at_s()

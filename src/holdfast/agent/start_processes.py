@@ -1,12 +1,12 @@
 """What the processes of a starting task really have: definition, sockets, libraries, idleness."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.agent.clock import Clock
 from holdfast.agent.idle import IdleWatch
+from holdfast.agent.work_written import WorkWritten
 from holdfast.logdir.run_dir import RunDir
 from holdfast.model.cluster import ClusterSpec, TaskId
 from holdfast.model.facts import (
@@ -18,7 +18,9 @@ from holdfast.model.facts import (
     SpecUnreadable,
     TaskIdle,
 )
+from holdfast.model.pattern import AnyOf
 from holdfast.model.spec import members, read_spec
+from holdfast.model.waiting import WAITING_WORDS
 from holdfast.probes.environment import environment_of, seen_environment
 from holdfast.probes.paths import Place
 from holdfast.probes.process import Children, ProcessStat, children_by_parent, descendants, stat_of
@@ -49,15 +51,13 @@ class Processes:
         self._clock = clock
         self._tasks: dict[TaskId, Started] = {}
         self._gave = False
+        self._waiting = AnyOf(WAITING_WORDS)
 
     def started(self, task: TaskId, pid: int) -> None:
         streams = [self._run_dir.open_log(task, 1, stream) for stream in ("out", "err")]
-
-        def output_bytes() -> int:
-            return sum(os.fstat(fd).st_size for fd in streams)
-
+        written = WorkWritten(streams, self._waiting)
         # Whoever polls for its peers with a sleep in between waits as much as who does not.
-        idle = IdleWatch(pid, output_bytes, timers_count=False, idle_s=IDLE_S)
+        idle = IdleWatch(pid, written.bytes, timers_count=False, idle_s=IDLE_S)
         self._tasks[task] = Started(pid, idle)
 
     def ended(self, task: TaskId) -> None:

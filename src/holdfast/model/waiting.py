@@ -24,6 +24,12 @@ STILL_WAITING = Pattern(r"CreateSession still waiting for response from worker:"
 STRAGGLER = Pattern(r"^/job:[a-z]+/replica:\d+/task:\d+\s*$")
 CONNECTED = Pattern(r"has connected to coordination service")
 HEARD = (STILL_WAITING, STRAGGLER, CONNECTED)
+# What tasks write, again and again, while they wait for others at their start.
+WAITING_WORDS = (
+    STILL_WAITING,
+    Pattern(r"Waiting for model to be ready"),
+    Pattern(r"master\.cc:\d+\] Scanning workers for devices"),
+)
 # A task that still waits says so every 10 s; one that has stopped saying it waits no more.
 REPEATED_S = 20.0
 TRAINERS = frozenset({"chief", "worker"})

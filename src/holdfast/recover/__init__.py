@@ -39,12 +39,12 @@ class Conclusion:
 def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
     """How the attempt ended, as an exit code: the root cause decides, not the loudest task."""
     asked = next(iter(evidence.of(StopAsked)), None)
+    failures = sorted(evidence.failures(), key=lambda exited: exited.at_s)
     blocked = next(evidence.of(StartBlocked), None)
-    if blocked is not None:
+    if blocked is not None and not failures:
         first = next(iter(diagnosis.findings), None)
         why = f"the cluster was not up after {blocked.deadline_s:g} s"
         return Conclusion(HUNG_CODE, first.proof.says if first else why)
-    failures = sorted(evidence.failures(), key=lambda exited: exited.at_s)
     if not failures and not any(evidence.of(TaskNotStarted)):
         if asked is not None and not _trained_to_the_end(evidence, asked.at_s):
             return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")

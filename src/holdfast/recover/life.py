@@ -205,7 +205,10 @@ def _evaluated(life: Life, at_s: float, *, waited_s: float) -> bool:
 
 def _watch_start(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
     """Say who waits for whom when that changes; at the deadline, give it up if nobody works."""
-    members = tuple(task for task in life.running if task.role != "evaluator")
+    # Who failed before it had joined is waited for as much as who never came.
+    members = tuple(
+        task for task in life.tasks if task.role != "evaluator" and life.ended.get(task) is not True
+    )
     if life.phase is not Phase.TRAINING or life.start.ready.issuperset(members):
         return _told_start(life, None)
     late_s = min(BLOCKED_IDLE_S, life.start_deadline_s / 2)
@@ -225,7 +228,8 @@ def _watch_start(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
 def _nobody_comes(life: Life, still: Standstill, at_s: float, idle_s: float) -> bool:
     """A missing task that still works, as one that prepares its input does, gets more time."""
     return all(
-        is_idle(life.start, task, at_s=at_s, idle_s=idle_s, news_s=IDLE_NEWS_S)
+        task in life.ended
+        or is_idle(life.start, task, at_s=at_s, idle_s=idle_s, news_s=IDLE_NEWS_S)
         for task in still.missing
     )
 

@@ -45,7 +45,7 @@ class Start:
     since_s: Mapping[TaskId, float] = field(default_factory=dict)  # of the last look's outcome
     ready: frozenset[TaskId] = frozenset()
     idle: Mapping[TaskId, Idle] = field(default_factory=dict)
-    failed: bool = False  # whether somebody has ended badly
+    failed: frozenset[TaskId] = frozenset()  # who has ended badly
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ def notice(start: Start, fact: Fact) -> Start:
             ready = start.ready | {task} if is_ready(fact) else start.ready
             looks = {**start.looks, task: fact}
             return replace(start, looks=looks, since_s=since_s, ready=ready)
-        case TaskExited() if fact.exit_code != 0:
-            return replace(start, failed=True)
+        case TaskExited(task=TaskId() as task) if fact.exit_code != 0:
+            return replace(start, failed=start.failed | {task})
         case TaskIdle(task=TaskId() as task):
             return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
     return start
@@ -99,7 +99,8 @@ def _missing(start: Start, members: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
     A chief that connects to its cluster does not answer until it has found everybody: while
     somebody else is missing, or has failed, it waits.
     """
-    absent = [task for task in members if task in start.looks and task not in start.ready]
+    known = start.looks.keys() | start.failed
+    absent = [task for task in members if task in known and task not in start.ready]
     others = [task for task in absent if not _is_connecting(start, task)]
     if start.failed:
         absent = others
@@ -107,11 +108,14 @@ def _missing(start: Start, members: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
 
 
 def _is_connecting(start: Start, task: TaskId) -> bool:
-    return task.role == "chief" and start.looks[task].outcome == Outcome.STALLED
+    stalled = task in start.looks and start.looks[task].outcome == Outcome.STALLED
+    return stalled and task.role == "chief" and task not in start.failed
 
 
 def _is_opening(start: Start, task: TaskId) -> bool:
     """Between its first connection and its first answer a server needs a moment."""
+    if task in start.failed:
+        return False
     look = start.looks[task]
     stalled = look.outcome == Outcome.STALLED
     return stalled and look.at_s - start.since_s[task] < OPENING_S
@@ -119,9 +123,10 @@ def _is_opening(start: Start, task: TaskId) -> bool:
 
 def _says(start: Start, missing: tuple[TaskId, ...], waiting: tuple[TaskId, ...]) -> str:
     first = missing[0]
+    also = f"; so for {listed(missing[1:])}" if missing[1:] else ""
+    who = f"{listed(waiting)} {wait(len(waiting))} for {first}"
+    if first in start.failed:
+        return f"{who}, which has ended{also}"
     look = start.looks[first]
     state = STATES.get(Outcome(look.outcome), "has not answered yet")
-    also = f"; so for {listed(missing[1:])}" if missing[1:] else ""
-    return (
-        f"{listed(waiting)} {wait(len(waiting))} for {first}, which {state} ({look.address}){also}"
-    )
+    return f"{who}, which {state} ({look.address}){also}"

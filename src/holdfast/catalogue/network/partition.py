@@ -16,7 +16,8 @@ Repair the path in the direction that the finding names.
 
 ## When this accusation would be wrong
 When a task cannot be reached by anybody: then it is `filtered`. From outside we see that a task
-does not find one of its peers, but not always which: then the finding says `likely`.
+does not find one of its peers, but not always which: then the finding says `likely`. In a run a
+short cut is waited for.
 """
 
 from collections.abc import Iterator
