@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from holdfast.model.address import Address, Complaint, parse_address
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import BadInput
 from holdfast.model.facts import (
@@ -21,6 +22,7 @@ from holdfast.model.spec import claimed, members, read_spec
 from holdfast.model.standing import is_ready
 from holdfast.probes.definitions import definitions_here
 from holdfast.probes.environment import environment_of, seen_environment
+from holdfast.probes.net import is_here
 from holdfast.probes.paths import Place, look_nearby, measure_paths, probe_paths, probe_peers
 from holdfast.probes.process import stat_of
 from holdfast.probes.sockets import sockets_of
@@ -92,7 +94,7 @@ class Inquiry:
         return [_named(look) for look in found]
 
     def _peers(self, looks: Sequence[PathProbed]) -> list[PeersListed]:
-        answering = _places_of(looks, Outcome.ANSWERED)
+        answering = [_at_ip(look) for look in looks if look.outcome == Outcome.ANSWERED]
         return probe_peers(answering, at_s=self.at_s, host=self._host, deadline_s=PEERS_S)
 
     def _measure(self, looks: Sequence[PathProbed]) -> list[Fact]:
@@ -105,16 +107,20 @@ class Inquiry:
     def _processes_here(self, looks: Sequence[PathProbed]) -> list[Fact]:
         """What the processes of this cluster on this host have, where we may look into them."""
         wanted = {look.target: look.address for look in looks if look.target}
-        ports = {address.rpartition(":")[2]: task for task, address in wanted.items()}
+        ours = {ip for ip in {ip for look in looks for ip in look.ips} if is_here(ip)}
+        # Many hosts may use one port: only on this host does it tell whose process that is.
+        ports = {_port(look.address): look.target for look in looks if ours & set(look.ips)}
         facts: list[Fact] = []
         for pid, text in definitions_here().items():
             spec = read_spec(text, source=f"pid {pid}", pid=pid, **self._where())
             sockets = sockets_of([pid])
             task = self._whose(spec, wanted)
-            held = [ports[str(port)] for port in sockets.listening if str(port) in ports]
-            if task is None and not held:
+            owner = task
+            if task is None or _port(wanted[task]) not in sockets.listening:
+                held = [ports[port] for port in sockets.listening if ports.get(port)]
+                owner = held[0] if held else task
+            if owner is None:
                 continue
-            owner = held[0] if held else task
             where = self._where(owner)
             state = stat_of(pid)
             if state is None or not (sockets.listening or loaded_tensorflow(pid)):
@@ -174,6 +180,18 @@ class Inquiry:
             )
             found += [look for look in looks if is_ready(look)]
         return found
+
+
+def _port(address: str) -> int:
+    where = parse_address(address)
+    return 0 if isinstance(where, Complaint) else where.port
+
+
+def _at_ip(look: PathProbed) -> Place:
+    """By the address that we know it has: gRPC's own resolver knows other names than ours."""
+    if not look.ips:
+        return Place(look.address, look.target)
+    return Place(str(Address(look.ips[0], _port(look.address))), look.target)
 
 
 def _places_of(looks: Sequence[PathProbed], outcome: Outcome) -> list[Place]:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import selectors
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,6 +33,8 @@ EVERY_S, EVERY_LATER_S, EVERY_LATE_S = 1.0, 2.0, 5.0
 CONNECT_S, ANSWER_S = 2.0, 1.5
 AGAIN_S, REFUSED_AGAIN_S = 4.0, 15.0  # how often an outcome that stays is worth a fact
 FACTS_A_ROUND_MAX = 200
+REST_FOR_WORK = 20  # a start-up of a thousand tasks takes 5 % of a core, not more
+STEPS_S, TRYING_S = 20.0, 60.0  # after everybody has answered
 AFTERWARDS_S = 30.0  # for the last word on those who wait for one that has failed
 
 
@@ -46,6 +49,8 @@ class Looker:
         self._told: dict[tuple[TaskId | None, TaskId | None, str], PathProbed] = {}
         self._ready: set[TaskId] = set()
         self._gone: set[TaskId] = set()
+        self._whole_s = 0.0  # since when everybody has answered
+        self._cpu_s = time.process_time()  # when the last round began
         run_dir = open_run_dir(Path(order.run_dir))
         self._processes = Processes(run_dir, ClusterSpec(given), host=order.host, clock=self._clock)
 
@@ -61,6 +66,7 @@ class Looker:
 
     def look(self) -> bool:
         """One round; whether another one is needed."""
+        self._cpu_s = time.process_time()
         _send(self._processes.look())
         awaited = [
             Place(address, task)
@@ -104,18 +110,22 @@ class Looker:
 
     def _is_needed(self) -> bool:
         """Until all have answered. Who went before it did may still be waited for."""
-        if self._members.keys() <= self._ready:
-            return False
         at_s = self._clock.at_s()
+        if self._members.keys() <= self._ready:
+            # They can be asked by us, but not always by each other: their first steps tell.
+            self._whole_s = self._whole_s or at_s
+            return at_s < self._whole_s + (TRYING_S if self._processes.are_trying() else STEPS_S)
         if self._members.keys() <= self._ready | self._gone:
             return at_s < self._order.deadline_s + AFTERWARDS_S
         return at_s < self._order.deadline_s or bool(self._ready)
 
     def pause_s(self) -> float:
+        """The longer a job takes to start, the less often; and never much of a core."""
         at_s = self._clock.at_s()
-        if at_s < EARLY_S:
-            return EVERY_S
-        return EVERY_LATER_S if at_s < LATE_S else EVERY_LATE_S
+        every_s = EVERY_S if at_s < EARLY_S and not self._whole_s else EVERY_LATER_S
+        every_s = every_s if at_s < LATE_S else EVERY_LATE_S
+        used_s = time.process_time() - self._cpu_s
+        return max(every_s, REST_FOR_WORK * used_s)
 
     def blind(self, error: HoldfastError) -> ProbeBlind:
         why = f"{error.message} ({error.do})"

@@ -27,7 +27,7 @@ from holdfast.probes.process import Children, ProcessStat, children_by_parent, d
 from holdfast.probes.sockets import Sockets, sockets_of
 from holdfast.probes.versions import loaded_tensorflow, versions_of_process
 
-IDLE_S = 5.0
+IDLE_S = 4.0
 HELD = frozenset("TtD")  # stopped, traced, waiting for storage
 PLACES_MAX = 64  # of a definition that is not the one we gave
 
@@ -72,6 +72,10 @@ class Processes:
             if own is not None:
                 facts += self._look_at(task, started, own, children)
         return facts
+
+    def are_trying(self) -> bool:
+        """Whether some task gets no answer to a connection."""
+        return any(started.sockets.trying for started in self._tasks.values())
 
     def other_places(self) -> dict[TaskId, list[Place]]:
         """The addresses in definitions that are not ours: whether they lead anywhere."""

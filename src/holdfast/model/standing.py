@@ -10,6 +10,8 @@ from holdfast.model.path import Outcome
 
 # Within a run a look that fails may be early, or fall into a short cut: this long it must last.
 LASTING_S = 30.0
+# Where somebody has failed, nothing will heal any more: long enough not to be its aftermath.
+GIVEN_UP_S = 6.0
 CUT = frozenset({Outcome.FILTERED, Outcome.UNREACHABLE})
 
 
@@ -108,7 +110,8 @@ def lasts(evidence: Evidence, standing: Standing) -> bool:
     over = any(evidence.of(StopAsked)) or any(evidence.failures())
     if standing.look.outcome == Outcome.REFUSED and not over:
         return False  # It may only be late: how late is too late, the deadline says.
-    return standing.look.at_s - standing.since_s >= LASTING_S
+    needed_s = GIVEN_UP_S if any(evidence.failures()) else LASTING_S
+    return standing.look.at_s - standing.since_s >= needed_s
 
 
 def anybody_ready(evidence: Evidence) -> bool:

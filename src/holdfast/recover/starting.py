@@ -12,7 +12,7 @@ from holdfast.model.words import listed, wait
 # That a task is idle is repeated every few seconds. To give up a start-up takes fresh news;
 # to tell who waits, such as one slow look at a dead host may let grow old.
 IDLE_NEWS_S, WAITING_NEWS_S = 7.0, 15.0
-WAITING_IDLE_S = 5.0  # nothing done for this long is worth a word
+WAITING_IDLE_S = 4.0  # nothing done for this long is worth a word
 # Before a start-up is ended, those who wait must have done nothing for this long, or for half
 # of the deadline where that is less: a slow step is no standstill.
 BLOCKED_IDLE_S = 60.0

@@ -21,7 +21,7 @@ short cut is waited for.
 """
 
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import groupby
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
@@ -34,7 +34,7 @@ from holdfast.model.facts import (
 )
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.remedies import AskHuman
-from holdfast.model.standing import CUT, LASTING_S, Standing, missing, standings, views
+from holdfast.model.standing import CUT, GIVEN_UP_S, LASTING_S, Standing, missing, standings, views
 from holdfast.model.words import listed
 
 TRYING_S = 3.0  # a connection that is asked for this long has lost its first packets twice
@@ -91,15 +91,15 @@ def _way_back(found: list[Standing], cut: Standing) -> PathProbed | None:
 
 def _tried(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]:
     """A task's own connection to a peer gets no answer, and the same peer answers us."""
-    at = {standing.look.address: standing for standing in found.values()}
+    at = {standing.look.address: standing for standing in found.values() if standing.is_ready}
     for task in evidence.tasks:
         seen = list(evidence.of(SocketsSeen, task))
-        for address in seen[-1].trying if seen else ():
-            since_s = _trying_since(seen, address)
-            if address in at and seen[-1].at_s - since_s >= TRYING_S:
+        for address in sorted({address for one in seen for address in one.trying} & at.keys()):
+            span = _longest_trying(seen, address)
+            if span[-1].at_s - span[0].at_s >= _patience_s(evidence, span[-1].at_s):
                 peer = at[address].task
                 yield Proof(
-                    facts=(seen[-1], at[address].look),
+                    facts=(span[0], span[-1], at[address].look),
                     culprit=peer,
                     seen_at=task,
                     confidence=Confidence.HIGH,
@@ -109,9 +109,20 @@ def _tried(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]
                 )
 
 
-def _trying_since(seen: list[SocketsSeen], address: str) -> float:
-    trying = takewhile(lambda one: address in one.trying, reversed(seen))
-    return min(one.at_s for one in trying)
+def _longest_trying(seen: list[SocketsSeen], address: str) -> list[SocketsSeen]:
+    """The longest row of looks in which a connection to this address had no answer."""
+    rows = [
+        list(row) for trying, row in groupby(seen, key=lambda one: address in one.trying) if trying
+    ]
+    return max(rows, key=lambda row: row[-1].at_s - row[0].at_s)
+
+
+def _patience_s(evidence: Evidence, at_s: float) -> float:
+    """In a run a cut may heal, unless a task gave up over it soon after."""
+    if not any(evidence.of(AttemptStarted)):
+        return TRYING_S
+    failed = any(0 <= failure.at_s - at_s <= LASTING_S for failure in evidence.failures())
+    return GIVEN_UP_S if failed or any(evidence.of(StartBlocked)) else LASTING_S
 
 
 def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]:

@@ -20,8 +20,8 @@ The others will go on as soon as it comes; nothing needs to be restarted.
 
 ## When this accusation would be wrong
 When the task is only late: it may still come. During a run it is accused at the deadline of
-the start-up, or when the job ends before it, not sooner. From outside, a task that has finished its work and left looks the
-same, so it is accused only when somebody waits for it.
+the start-up, or when the job ends before it, not sooner. From outside, a task that has finished
+its work and left looks the same, so it is accused only when somebody waits for it.
 """
 
 from collections.abc import Iterator
