@@ -29,7 +29,7 @@ from holdfast.model.path import Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import CUT, Standing, missing, views
 
-HUNG_CODE = 124
+TRY_AGAIN_CODE = 75
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -63,7 +63,7 @@ def _proof(evidence: Evidence, standing: Standing) -> Proof:
                 f" --dport {port} -j ACCEPT"
             ),
         ),
-        exit_code=HUNG_CODE,
+        exit_code=TRY_AGAIN_CODE,
     )
 
 

@@ -37,6 +37,7 @@ from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import CUT, GIVEN_UP_S, LASTING_S, Standing, missing, standings, views
 from holdfast.model.words import listed
 
+TRY_AGAIN_CODE = 75
 TRYING_S = 3.0  # a connection that is asked for this long has lost its first packets twice
 
 
@@ -106,6 +107,7 @@ def _tried(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]
                     says=f"{task} gets no answer from {peer} at {address}, which answers us:"
                     " the path between them is cut",
                     do=_do(str(task), address),
+                    exit_code=TRY_AGAIN_CODE,
                 )
 
 
