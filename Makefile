@@ -5,7 +5,7 @@ BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo check test bench lock clean
+.PHONY: help env demo check hosts test bench lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -31,14 +31,21 @@ check: $(MADE) ## Style, types, import rules, tidiness
 	PYTHONPATH=src $(BIN)/lint-imports
 	$(BIN)/pytest -q tests/test_tidy.py
 
-test: check ## All tests: the pure half with its coverage, then real processes and clusters
+hosts: ## Several hosts on one machine take `ip`, and root; without them their tests say so
+	@command -v ip >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q iproute2; } || true
+
+test: check hosts ## All tests: the pure half with its coverage, then real processes and clusters
 	$(BIN)/coverage run -m pytest -q tests/pure
 	$(BIN)/coverage report
 	$(BIN)/pytest -q tests --ignore tests/pure
 
-bench: $(MADE) ## Measure output capture and overhead against the limits and the peers
+bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (2 hours)
 	$(BIN)/python -m bench.output
 	$(BIN)/python bench/overhead.py
+	$(BIN)/python -m bench.check
+	$(BIN)/python -m bench.attach
+	$(BIN)/python bench/fuzz_spec.py
+	$(BIN)/python -m bench.startup
 
 lock: $(MADE) ## Renew requirements.lock
 	$(BIN)/python tools/lock.py
