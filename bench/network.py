@@ -66,7 +66,7 @@ class Network:
         """Start a program on a host; there, the names of all hosts can be resolved."""
         if host == OUTSIDE:
             return subprocess.Popen(argv, **popen)
-        return subprocess.Popen(["ip", "netns", "exec", self._ns(host), *argv], **popen)
+        return subprocess.Popen(["ip", "netns", "exec", self.namespace(host), *argv], **popen)
 
     def cut(self, one: str, other: str) -> None:
         """No packet passes between two hosts, and nobody is told."""
@@ -137,7 +137,7 @@ class Network:
         _ip("-n", self._router, "rule", "add", *rule)
         self._rules.append(rule)
 
-    def _ns(self, host: str) -> str:
+    def namespace(self, host: str) -> str:
         return f"{self._id}h{self.hosts.index(host)}"
 
     def _make(self) -> None:
@@ -149,7 +149,7 @@ class Network:
             self._connect(number, host)
         names = "".join(f"{self.address(host)} {host}\n" for host in self.hosts)
         for host in self.hosts[1:]:
-            place = NAMES / self._ns(host)
+            place = NAMES / self.namespace(host)
             place.mkdir(parents=True)
             (place / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
 
@@ -160,8 +160,8 @@ class Network:
         if host == OUTSIDE:
             where, device = [], f"{self._id}o"
         else:
-            where, device = ["-n", self._ns(host)], "eth0"
-            _ip("netns", "add", self._ns(host))
+            where, device = ["-n", self.namespace(host)], "eth0"
+            _ip("netns", "add", self.namespace(host))
             _ip(*where, "link", "set", "lo", "up")
         peer = ["peer", "name", inner, "netns", self._router]
         _ip(*where, "link", "add", "name", device, "type", "veth", *peer)
