@@ -79,6 +79,8 @@ def test_who_failed_before_it_joined_is_waited_for() -> None:
         found = still(*UP, *seen, failed, idle(A))
         assert found is not None
         assert found.says == "worker:0 waits for worker:1, which has ended"
+    well = TaskExited(at_s=6, host="h", task=B, exit_code=0)
+    assert still(*UP, well, idle(A)) == still(*UP, failed, idle(A))
     assert still(*UP, look(B, "answered"), failed, idle(A)) is None
 
 

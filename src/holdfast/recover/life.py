@@ -205,10 +205,9 @@ def _evaluated(life: Life, at_s: float, *, waited_s: float) -> bool:
 
 def _watch_start(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
     """Say who waits for whom when that changes; at the deadline, give it up if nobody works."""
-    # Who failed before it had joined is waited for as much as who never came.
-    members = tuple(
-        task for task in life.tasks if task.role != "evaluator" and life.ended.get(task) is not True
-    )
+    # Who ended before it had joined, even well, is waited for as much as who never came.
+    over = life.ended.keys() & life.start.ready
+    members = tuple(task for task in life.tasks if task.role != "evaluator" and task not in over)
     if life.phase is not Phase.TRAINING or life.start.ready.issuperset(members):
         return _told_start(life, None)
     late_s = min(BLOCKED_IDLE_S, life.start_deadline_s / 2)

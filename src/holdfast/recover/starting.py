@@ -45,7 +45,7 @@ class Start:
     since_s: Mapping[TaskId, float] = field(default_factory=dict)  # of the last look's outcome
     ready: frozenset[TaskId] = frozenset()
     idle: Mapping[TaskId, Idle] = field(default_factory=dict)
-    failed: frozenset[TaskId] = frozenset()  # who has ended badly
+    ended: frozenset[TaskId] = frozenset()  # well or badly: it comes no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ def notice(start: Start, fact: Fact) -> Start:
             ready = start.ready | {task} if is_ready(fact) else start.ready
             looks = {**start.looks, task: fact}
             return replace(start, looks=looks, since_s=since_s, ready=ready)
-        case TaskExited(task=TaskId() as task) if fact.exit_code != 0:
-            return replace(start, failed=start.failed | {task})
+        case TaskExited(task=TaskId() as task):
+            return replace(start, ended=start.ended | {task})
         case TaskIdle(task=TaskId() as task):
             return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
     return start
@@ -99,22 +99,22 @@ def _missing(start: Start, members: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
     A chief that connects to its cluster does not answer until it has found everybody: while
     somebody else is missing, or has failed, it waits.
     """
-    known = start.looks.keys() | start.failed
+    known = start.looks.keys() | start.ended
     absent = [task for task in members if task in known and task not in start.ready]
     others = [task for task in absent if not _is_connecting(start, task)]
-    if start.failed:
+    if start.ended:
         absent = others
     return tuple(task for task in others or absent if not _is_opening(start, task))
 
 
 def _is_connecting(start: Start, task: TaskId) -> bool:
     stalled = task in start.looks and start.looks[task].outcome == Outcome.STALLED
-    return stalled and task.role == "chief" and task not in start.failed
+    return stalled and task.role == "chief" and task not in start.ended
 
 
 def _is_opening(start: Start, task: TaskId) -> bool:
     """Between its first connection and its first answer a server needs a moment."""
-    if task in start.failed:
+    if task in start.ended:
         return False
     look = start.looks[task]
     stalled = look.outcome == Outcome.STALLED
@@ -125,7 +125,7 @@ def _says(start: Start, missing: tuple[TaskId, ...], waiting: tuple[TaskId, ...]
     first = missing[0]
     also = f"; so for {listed(missing[1:])}" if missing[1:] else ""
     who = f"{listed(waiting)} {wait(len(waiting))} for {first}"
-    if first in start.failed:
+    if first in start.ended:
         return f"{who}, which has ended{also}"
     look = start.looks[first]
     state = STATES.get(Outcome(look.outcome), "has not answered yet")
