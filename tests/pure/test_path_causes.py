@@ -252,6 +252,30 @@ def test_a_connection_that_a_task_tries_in_vain_is_a_partition() -> None:
     assert found(*later) == [("error", "partition", "worker:1")]
 
 
+def test_a_start_that_failed_soon_after_a_vain_try_was_cut() -> None:
+    facts = (BEGAN, look(A, "answered"), look(B, "answered"), trying(1, "10.0.0.2:2222"))
+    later = (*facts, trying(9, "10.0.0.2:2222"), trying(10))
+    assert found(*later) == []  # it healed
+    failed = TaskExited(at_s=12, host="h", task=A, exit_code=1)
+    assert ("error", "partition", "worker:1") in found(*later, failed)
+
+
+def test_whoever_looks_elsewhere_for_its_peers_is_not_cut_off() -> None:
+    facts = (look(A, "answered"), look(B, "answered"), blind(A), blind(B, answered=True))
+    own = SpecRead(
+        at_s=0, host="h", task=A, source="pid 7", pid=7, cluster={"worker": {"1": "10.0.0.2:9"}}
+    )
+    assert ("error", "partition", "worker:0") not in found(*facts, own)
+
+
+def test_a_chief_that_tries_in_vain_is_not_the_one_that_stalls() -> None:
+    tries = [
+        SocketsSeen(at_s=at_s, host="h", task=CHIEF, trying=("10.0.0.2:2222",)) for at_s in (1, 5)
+    ]
+    facts = (look(CHIEF, "stalled", address="c:1"), look(B, "answered"), *tries)
+    assert found(*facts) == [("error", "partition", "worker:1")]
+
+
 def test_whoever_cannot_see_a_peer_that_we_see_is_cut_off() -> None:
     facts = (look(A, "answered"), look(B, "answered"))
     one = (*facts, blind(A), blind(B, answered=True))

@@ -3,7 +3,17 @@
 import pytest
 
 from holdfast.model.cluster import TaskId
-from holdfast.model.facts import Fact, PathProbed, TaskExited, TaskIdle, TimePassed
+from holdfast.model.facts import (
+    EnvironmentSeen,
+    Fact,
+    LogLine,
+    PathProbed,
+    SpecRead,
+    SpecUnreadable,
+    TaskExited,
+    TaskIdle,
+    TimePassed,
+)
 from holdfast.recover.starting import Standstill, Start, notice, standstill
 
 CHIEF, PS, A, B = (TaskId.parse(name) for name in ("chief:0", "ps:0", "worker:0", "worker:1"))
@@ -94,3 +104,54 @@ def test_several_missing_are_told_in_one_sentence() -> None:
     assert found.says == (
         "worker:0 waits for ps:0, which has a name that does not resolve (ps-0:1); so for worker:1"
     )
+
+
+def line(task: TaskId, text: str, at_s: float = 20.0) -> LogLine:
+    return LogLine(at_s=at_s, host="h", task=task, text=text)
+
+
+ALL = (*UP, look(B, "answered"), idle(A), idle(B))
+OWN = "worker:0 waits for worker:1, which answers, but has a definition or a proxy of its own"
+STRAGGLES = line(A, "/job:worker/replica:0/task:1")
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ((STRAGGLES,), "worker:0 waits for worker:1, which answers, but has not joined"),
+        (
+            (line(A, "CreateSession still waiting for response from worker: /job:worker/task:1"),),
+            "worker:0 waits for worker:1, which answers, but has not joined",
+        ),
+        (
+            (SpecRead(at_s=1, host="h", task=B, source="pid 7", cluster={}),),
+            OWN,
+        ),
+        (
+            (SpecUnreadable(at_s=1, host="h", task=B, source="pid 7", mistake="empty"),),
+            OWN,
+        ),
+        (
+            (EnvironmentSeen(at_s=1, host="h", task=B, variables={}),),
+            OWN,
+        ),
+    ],
+)
+def test_all_answer_and_some_still_wait(facts: tuple[Fact, ...], says: str) -> None:
+    found = still(*ALL, *facts)
+    assert found is not None
+    assert found.says == says
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (),
+        (STRAGGLES, line(A, "/job:worker/replica:0/task:1 has connected to coordination service")),
+        (line(A, "CreateSession still waiting for response from worker: /job:worker/task:1", 9),),
+        (line(A, "step 20 loss 0.1"),),
+        (SpecRead(at_s=1, host="h", task=A, source="holdfast run", cluster={}, given=True),),
+    ],
+)
+def test_all_answer_and_nobody_is_missed(facts: tuple[Fact, ...]) -> None:
+    assert still(*ALL, *facts) is None

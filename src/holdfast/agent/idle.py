@@ -23,6 +23,11 @@ class IdleWatch:
     bytes_seen: int = -1
     blind: bool = False
 
+    @property
+    def is_idle(self) -> bool:
+        """As of the last look."""
+        return self.since_s >= 0 and self.looked_s - self.since_s >= self.idle_s
+
     def look(self, at_s: float, children: Children) -> float | None:
         """For how long the task has been idle, once that is worth telling, and then again."""
         own = stat_of(self.pid)

@@ -25,11 +25,11 @@ from holdfast.probes.environment import environment_of, seen_environment
 from holdfast.probes.net import is_here
 from holdfast.probes.paths import Place, look_nearby, measure_paths, probe_paths, probe_peers
 from holdfast.probes.process import stat_of
-from holdfast.probes.sockets import sockets_of
+from holdfast.probes.sockets import Sockets, sockets_of
 from holdfast.probes.versions import loaded_tensorflow, versions_of_process
 
 CONNECT_S, ANSWER_S, PEERS_S = 2.5, 1.5, 2.0
-WORK_S = 1.5  # between two looks at the CPU time of a process
+WORK_S, TRYING_S = 1.5, 3.2  # between two looks at a process: does it work, does it still try
 NEARBY_MAX = 8  # tasks that are looked for elsewhere
 PLACES_MAX = 2_000
 LATENCY_TRIES = 40
@@ -61,25 +61,30 @@ class Inquiry:
         whole = all(is_ready(look) for look in looks) and len(looks) > 1
         with ThreadPoolExecutor() as pool:
             again = pool.submit(self.ask, _places_of(looks, Outcome.STALLED))
-            listed = pool.submit(self._peers, looks if peers or (whole and peers is None) else [])
-            here = pool.submit(self._processes_here, looks)
             measured = pool.submit(self._measure, looks if latency else [])
-            facts = [*looks, *again.result(), *listed.result(), *here.result()]
-            facts += measured.result()
+            here = self._processes_here(looks)
+            asked = [look for look in looks if not _looks_elsewhere(look, here, looks)]
+            listed = pool.submit(self._peers, asked if peers or (whole and peers is None) else [])
+            facts = [*looks, *here, *again.result(), *listed.result(), *measured.result()]
         if not whole:
             facts += self._processes_again(facts)
         return [*facts, *self._lost(facts)]
 
-    def _processes_again(self, facts: Sequence[Fact]) -> list[ProcessSeen]:
-        """A second look at who works: a cluster that trains waits for nobody."""
+    def _processes_again(self, facts: Sequence[Fact]) -> list[Fact]:
+        """A second look at who works, and at who still tries: the first may be a moment."""
         seen = [fact for fact in facts if isinstance(fact, ProcessSeen)]
+        tries = any(isinstance(fact, SocketsSeen) and fact.trying for fact in facts)
         if seen:
-            time.sleep(max(0.0, WORK_S - (self.at_s() - seen[0].at_s)))
-        return [
-            replace(one, at_s=self.at_s(), state=now.state, cpu_s=round(now.cpu_s, 3))
-            for one in seen
-            if (now := stat_of(one.pid))
-        ]
+            needed_s = TRYING_S if tries else WORK_S
+            time.sleep(max(0.0, needed_s - (self.at_s() - seen[0].at_s)))
+        again: list[Fact] = []
+        for one in seen:
+            now, sockets = stat_of(one.pid), sockets_of([one.pid])
+            if now is not None:
+                cpu_s = round(now.cpu_s, 3)
+                again.append(replace(one, at_s=self.at_s(), state=now.state, cpu_s=cpu_s))
+                again.append(_sockets_seen(sockets, self._where(one.task)))
+        return again
 
     def look_again(self) -> list[Fact]:
         """What costs the cluster nothing: who answers, and what its processes here have."""
@@ -127,12 +132,7 @@ class Inquiry:
                 continue
             facts += [
                 replace(spec, task=owner),
-                SocketsSeen(
-                    listening=sockets.listening,
-                    connected=sockets.connected,
-                    trying=sockets.trying,
-                    **where,
-                ),
+                _sockets_seen(sockets, where),
                 ProcessSeen(
                     pid=pid,
                     state=state.state,
@@ -180,6 +180,26 @@ class Inquiry:
             )
             found += [look for look in looks if is_ready(look)]
         return found
+
+
+def _looks_elsewhere(look: PathProbed, here: Sequence[Fact], looks: Sequence[PathProbed]) -> bool:
+    """Whether a task's own definition has another address for a peer: it would look there."""
+    at = {one.target: one.address for one in looks if one.target}
+    return any(
+        at.get(peer, address) != address
+        for spec in here
+        if isinstance(spec, SpecRead) and spec.task == look.target
+        for peer, address in members(spec).items()
+    )
+
+
+def _sockets_seen(sockets: Sockets, where: dict[str, Any]) -> SocketsSeen:
+    return SocketsSeen(
+        listening=sockets.listening,
+        connected=sockets.connected,
+        trying=sockets.trying,
+        **where,
+    )
 
 
 def _port(address: str) -> int:

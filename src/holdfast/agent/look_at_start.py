@@ -34,7 +34,7 @@ CONNECT_S, ANSWER_S = 2.0, 1.5
 AGAIN_S, REFUSED_AGAIN_S = 4.0, 15.0  # how often an outcome that stays is worth a fact
 FACTS_A_ROUND_MAX = 200
 REST_FOR_WORK = 20  # a start-up of a thousand tasks takes 5 % of a core, not more
-STEPS_S, TRYING_S = 20.0, 60.0  # after everybody has answered
+STEPS_S = 20.0  # after everybody has answered
 AFTERWARDS_S = 30.0  # for the last word on those who wait for one that has failed
 
 
@@ -114,7 +114,10 @@ class Looker:
         if self._members.keys() <= self._ready:
             # They can be asked by us, but not always by each other: their first steps tell.
             self._whole_s = self._whole_s or at_s
-            return at_s < self._whole_s + (TRYING_S if self._processes.are_trying() else STEPS_S)
+            until_s = self._whole_s + STEPS_S
+            if self._processes.are_trying() or self._processes.are_idle():
+                until_s = max(until_s, self._order.deadline_s + AFTERWARDS_S)
+            return at_s < until_s
         if self._members.keys() <= self._ready | self._gone:
             return at_s < self._order.deadline_s + AFTERWARDS_S
         return at_s < self._order.deadline_s or bool(self._ready)

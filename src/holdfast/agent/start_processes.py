@@ -77,6 +77,11 @@ class Processes:
         """Whether some task gets no answer to a connection."""
         return any(started.sockets.trying for started in self._tasks.values())
 
+    def are_idle(self) -> bool:
+        """Whether none of those who train does anything."""
+        trainers = [one for task, one in self._tasks.items() if task.role in {"chief", "worker"}]
+        return bool(trainers) and all(one.idle.is_idle for one in trainers)
+
     def other_places(self) -> dict[TaskId, list[Place]]:
         """The addresses in definitions that are not ours: whether they lead anywhere."""
         given = self._cluster.addresses

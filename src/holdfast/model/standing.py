@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import AttemptStarted, PathProbed, StartBlocked, StopAsked
+from holdfast.model.facts import AttemptStarted, PathProbed, SocketsSeen, StartBlocked, StopAsked
 from holdfast.model.path import Outcome
 
 # Within a run a look that fails may be early, or fall into a short cut: this long it must last.
@@ -98,6 +98,10 @@ def not_found_by(task: TaskId, evidence: Evidence) -> Iterator[TaskId]:
         known = view.is_ready or view.look.outcome in {Outcome.STALLED, Outcome.BLIND}
         if view.look.task == task and not known:
             yield view.task
+    last = max(evidence.of(SocketsSeen, task), key=lambda seen: seen.at_s, default=None)
+    for peer, standing in standings(evidence).items():
+        if last is not None and standing.look.address in last.trying:
+            yield peer
 
 
 def lasts(evidence: Evidence, standing: Standing) -> bool:

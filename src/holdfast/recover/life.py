@@ -208,7 +208,7 @@ def _watch_start(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
     # Who ended before it had joined, even well, is waited for as much as who never came.
     over = life.ended.keys() & life.start.ready
     members = tuple(task for task in life.tasks if task.role != "evaluator" and task not in over)
-    if life.phase is not Phase.TRAINING or life.start.ready.issuperset(members):
+    if life.phase is not Phase.TRAINING:
         return _told_start(life, None)
     late_s = min(BLOCKED_IDLE_S, life.start_deadline_s / 2)
     still = standstill(life.start, members, at_s=at_s, idle_s=late_s, news_s=IDLE_NEWS_S)

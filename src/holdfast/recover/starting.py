@@ -1,12 +1,24 @@
 """Whether a start-up stands still: who waits, and for whom. Pure."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.model.cluster import TaskId
-from holdfast.model.facts import Fact, PathProbed, TaskExited, TaskIdle
+from holdfast.model.facts import (
+    EnvironmentSeen,
+    Fact,
+    LogLine,
+    PathProbed,
+    SpecRead,
+    SpecUnreadable,
+    TaskExited,
+    TaskIdle,
+)
+from holdfast.model.named_tasks import tasks_in
 from holdfast.model.path import Outcome
 from holdfast.model.standing import is_ready
+from holdfast.model.waiting import CONNECTED, REPEATED_S, STILL_WAITING, STRAGGLER
 from holdfast.model.words import listed, wait
 
 # That a task is idle is repeated every few seconds. To give up a start-up takes fresh news;
@@ -46,6 +58,8 @@ class Start:
     ready: frozenset[TaskId] = frozenset()
     idle: Mapping[TaskId, Idle] = field(default_factory=dict)
     ended: frozenset[TaskId] = frozenset()  # well or badly: it comes no more
+    apart: frozenset[TaskId] = frozenset()  # who has a definition or a proxy of its own
+    called: Mapping[TaskId, float] = field(default_factory=dict)  # whom logs miss, until when
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +80,25 @@ def notice(start: Start, fact: Fact) -> Start:
             return replace(start, looks=looks, since_s=since_s, ready=ready)
         case TaskExited(task=TaskId() as task):
             return replace(start, ended=start.ended | {task})
+        case SpecRead(given=False, task=TaskId() as task) | SpecUnreadable(task=TaskId() as task):
+            return replace(start, apart=start.apart | {task})
+        case EnvironmentSeen(task=TaskId() as task):
+            return replace(start, apart=start.apart | {task})
+        case LogLine():
+            return _hear(start, fact)
         case TaskIdle(task=TaskId() as task):
             return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
+    return start
+
+
+def _hear(start: Start, line: LogLine) -> Start:
+    named = frozenset(tasks_in(line.text)) - {line.task}
+    if CONNECTED.search(line.text):
+        left = {task: until_s for task, until_s in start.called.items() if task not in named}
+        return replace(start, called=left)
+    until_s = math.inf if STRAGGLER.search(line.text) else line.at_s + REPEATED_S
+    if STRAGGLER.search(line.text) or STILL_WAITING.search(line.text):
+        return replace(start, called={**start.called, **dict.fromkeys(named, until_s)})
     return start
 
 
@@ -79,7 +110,7 @@ def standstill(
     A cluster of which nobody has answered yet may be no TensorFlow cluster at all.
     """
     known = tuple(members)
-    missing = _missing(start, known)
+    missing = _missing(start, known, at_s)
     waiting = tuple(task for task in known if task not in missing and task.role in TRAINERS)
     if not missing or not waiting or not start.ready:
         return None
@@ -93,7 +124,7 @@ def is_idle(start: Start, task: TaskId, *, at_s: float, idle_s: float, news_s: f
     return idle is not None and at_s - idle.heard_s < news_s and idle.idle_s >= idle_s
 
 
-def _missing(start: Start, members: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
+def _missing(start: Start, members: tuple[TaskId, ...], at_s: float) -> tuple[TaskId, ...]:
     """Who was looked for and has not answered.
 
     A chief that connects to its cluster does not answer until it has found everybody: while
@@ -104,7 +135,10 @@ def _missing(start: Start, members: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
     others = [task for task in absent if not _is_connecting(start, task)]
     if start.ended:
         absent = others
-    return tuple(task for task in others or absent if not _is_opening(start, task))
+    absent = [task for task in others or absent if not _is_opening(start, task)]
+    # All answer us, and some still wait: for whom their logs call, or who was told otherwise.
+    called = {task for task, until_s in start.called.items() if at_s <= until_s}
+    return tuple(absent or (task for task in members if task in called | start.apart))
 
 
 def _is_connecting(start: Start, task: TaskId) -> bool:
@@ -127,6 +161,10 @@ def _says(start: Start, missing: tuple[TaskId, ...], waiting: tuple[TaskId, ...]
     who = f"{listed(waiting)} {wait(len(waiting))} for {first}"
     if first in start.ended:
         return f"{who}, which has ended{also}"
+    if first in start.ready:
+        own = first in start.apart
+        what = "has a definition or a proxy of its own" if own else "has not joined"
+        return f"{who}, which answers, but {what}{also}"
     look = start.looks[first]
     state = STATES.get(Outcome(look.outcome), "has not answered yet")
     return f"{who}, which {state} ({look.address}){also}"

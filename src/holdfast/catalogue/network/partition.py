@@ -30,10 +30,12 @@ from holdfast.model.facts import (
     PathProbed,
     PeersListed,
     SocketsSeen,
+    SpecRead,
     StartBlocked,
 )
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.remedies import AskHuman
+from holdfast.model.spec import members
 from holdfast.model.standing import CUT, GIVEN_UP_S, LASTING_S, Standing, missing, standings, views
 from holdfast.model.words import listed
 
@@ -130,7 +132,9 @@ def _patience_s(evidence: Evidence, at_s: float) -> float:
 def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]:
     """All answer us, and some of them still look for a peer."""
     last = {listed.task: listed for listed in evidence.of(PeersListed) if listed.task}
-    blind = [fact for fact in last.values() if not fact.answered]
+    blind = [
+        fact for fact in last.values() if not fact.answered and not _looks_elsewhere(evidence, fact)
+    ]
     if not blind or len(last) < len(found):
         return
     lost = sorted(fact.task for fact in blind if fact.task)
@@ -150,6 +154,16 @@ def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[P
                 if task != lost[0]
             ),
         ),
+    )
+
+
+def _looks_elsewhere(evidence: Evidence, blind: PeersListed) -> bool:
+    """Whether its own definition has other addresses than those at which its peers answer."""
+    found = standings(evidence)
+    return any(
+        peer in found and address != found[peer].look.address
+        for spec in evidence.of(SpecRead, blind.task)
+        for peer, address in members(spec).items()
     )
 
 
