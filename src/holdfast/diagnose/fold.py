@@ -6,10 +6,13 @@ from dataclasses import replace
 from holdfast.diagnose.waits import WaitsFor
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
+from holdfast.model.facts import EnvironmentSeen, SpecRead, SpecUnreadable
 from holdfast.model.findings import Echo, Finding
 
 # Lines are read a little after they were written; exits are seen at once.
 READING_LAG_S = 5.0
+# What a task was started with is wrong before it does anything.
+KNOWN_BEFORE = (SpecRead, SpecUnreadable, EnvironmentSeen)
 
 
 def fold(proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence) -> tuple[Finding, ...]:
@@ -59,10 +62,12 @@ def _roots(candidates: list[Finding], waits: WaitsFor) -> list[Finding]:
 def _order(
     root: Finding, roots: Sequence[Finding], waits: WaitsFor, evidence: Evidence
 ) -> tuple[bool, float, str]:
-    """Whom others wait for comes first; then who failed first."""
+    """Whom others wait for comes first; then who failed first, or what was wrong before."""
     awaited = any(waits.reaches(waiter, root.proof.culprit) for waiter in evidence.tasks)
     exited = evidence.exit_of(root.proof.culprit)
-    return (not awaited, exited.at_s if exited else root.proof.since_s, root.name)
+    before = any(isinstance(fact, KNOWN_BEFORE) for fact in root.proof.facts)
+    at_s = exited.at_s if exited and not before else root.proof.since_s
+    return (not awaited, at_s, root.name)
 
 
 def _source(victim: Finding, roots: Sequence[Finding], waits: WaitsFor) -> int | None:
