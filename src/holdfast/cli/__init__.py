@@ -46,10 +46,10 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="holdfast")
 def holdfast() -> None:
-    """Runs and diagnoses distributed TensorFlow training.
+    """Runs, checks and diagnoses distributed TensorFlow training.
 
-    When a job dies, Holdfast says which task, why, and what to do, and keeps every line it
-    wrote.
+    When a job does not start, or dies, Holdfast says which task, why, and what to do, and keeps
+    every line it wrote.
     """
 
 

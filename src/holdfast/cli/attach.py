@@ -38,7 +38,7 @@ LOOKS_KEPT = 3  # of each task, while we watch: the one before tells what has ch
 UP = frozenset({Outcome.ANSWERED, Outcome.STALLED, Outcome.NOT_GRPC, Outcome.NOT_TENSORFLOW})
 
 
-@click.command()
+@click.command(short_help="Ask a running or blocked cluster who waits for whom.")
 @click.argument("target", nargs=-1)
 @click.option("--watch", is_flag=True, help="Keep looking, and tell what changes; Ctrl-C ends it.")
 @click.option(

@@ -77,7 +77,7 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-@click.command()
+@click.command(short_help="Find what would keep a cluster from starting.")
 @_options
 @click.argument("spec", nargs=-1)
 def command(spec: tuple[str, ...], **asked: Any) -> None:

@@ -19,7 +19,7 @@ from holdfast.views.text import report_text
 EXIT_CODES = {Verdict.HEALTHY: 0, Verdict.SICK: 1, Verdict.CANNOT_TELL: 1}
 
 
-@click.command()
+@click.command(short_help="Say what went wrong in a run, from its journal.")
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option(
     "--format",

@@ -96,7 +96,10 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    short_help="Start a cluster on this machine, and say how it went.",
+    context_settings={"allow_interspersed_args": False},
+)
 @_options
 @click.option("--plan", is_flag=True, help="Print what would be started, and start nothing.")
 @click.option(

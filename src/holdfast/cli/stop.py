@@ -9,7 +9,7 @@ from holdfast.logdir.run_dir import open_run_dir
 from holdfast.wire.door import Request, ask
 
 
-@click.command()
+@click.command(short_help="End a job whose terminal is gone.")
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option("--now", is_flag=True, help="Kill at once, without the grace to save a checkpoint.")
 def command(run_dir: Path, now: bool) -> None:  # noqa: FBT001 - click passes flags so
