@@ -125,19 +125,14 @@ def test_a_record_never_overwrites(attach: Attach, cluster: Cluster, tmp_path: P
     assert there.read_text() == "mine"
 
 
+# Where this suite runs in the background, Ctrl-C is ignored, and that is inherited.
+HEARS_CTRL_C = ("env", "--default-signal=INT", sys.executable, "-m")
+
+
 def test_watching_tells_what_changes(cluster: Cluster) -> None:
     """A task that stops answering, and answers again; then Ctrl-C."""
     watching = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "holdfast",
-            "attach",
-            "--watch",
-            "--every-s",
-            "1",
-            cluster.tf_config(),
-        ],
+        [*HEARS_CTRL_C, "holdfast", "attach", "--watch", "--every-s", "1", cluster.tf_config()],
         stdout=subprocess.PIPE,
         env={**os.environ, "NO_COLOR": "1"},
     )

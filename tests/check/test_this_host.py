@@ -68,13 +68,17 @@ def test_no_line_is_wider_than_the_terminal(check: Check, width: int) -> None:
     assert "\x1b" not in done.out
 
 
+# Where this suite runs in the background, Ctrl-C is ignored, and that is inherited.
+HEARS_CTRL_C = ("env", "--default-signal=INT", sys.executable, "-m")
+
+
 def test_ctrl_c_ends_it_at_once_and_with_all_it_started(check: Check) -> None:
     """Python as the interpreter that never answers: the check would wait for it."""
     sleeper = check.place / "sleeper"
     sleeper.write_text("#!/bin/sh\necho $$ > sleeper.pid\nexec sleep 600\n")
     sleeper.chmod(0o700)
     process = subprocess.Popen(
-        [sys.executable, "-m", "holdfast", "check", "--python", str(sleeper), "127.0.0.1:2222"],
+        [*HEARS_CTRL_C, "holdfast", "check", "--python", str(sleeper), "127.0.0.1:2222"],
         cwd=check.place,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
