@@ -134,7 +134,9 @@ def test_an_interrupt_kills_the_whole_tree_too(tmp_path: Path) -> None:
         "import signal; from holdfast import run_process;"
         f"run_process(['sh', '-c', {TREE!r}], stdout=open({str(told)!r}, 'w'))"
     )
-    with subprocess.Popen([PYTHON, "-c", program], stderr=DEVNULL) as caller:
+    # Where this suite runs in the background, Ctrl-C is ignored, and that is inherited.
+    hears_ctrl_c = ["env", "--default-signal=INT", PYTHON, "-c", program]
+    with subprocess.Popen(hears_ctrl_c, stderr=DEVNULL) as caller:
         deadline_s = time.monotonic() + 30
         while not told.exists() or len(told.read_text().split()) < 5:
             assert time.monotonic() < deadline_s
