@@ -8,6 +8,7 @@ attempt anyway, and what it can cost is bounded by the kernel's write-back delay
 """
 
 import os
+import time
 import zlib
 from dataclasses import dataclass
 from typing import Self
@@ -25,6 +26,7 @@ SEGMENTS = "journal"
 SEGMENT_BYTES_MAX = 16 << 20
 _SEGMENT_NAME = Pattern(r"^\d{6}\.seg$")
 _CRC_DIGITS = 8
+HALF_LINE_TRIES, HALF_LINE_PAUSE_S = 3, 0.01
 
 
 class SegmentJournal:
@@ -109,7 +111,14 @@ class SegmentReader:
         self._place = _Place()
 
     def read_all(self, reading: Reading) -> None:
-        if rest := self.read_fresh(reading):
+        """A half line at the end may be one that somebody is writing just now."""
+        rest = self.read_fresh(reading)
+        for _ in range(HALF_LINE_TRIES):
+            if not rest:
+                return
+            time.sleep(HALF_LINE_PAUSE_S)
+            rest = self.read_fresh(reading)
+        if rest:
             _add_line(rest, reading)
 
     def read_fresh(self, reading: Reading) -> bytes:
