@@ -31,7 +31,7 @@ from holdfast.probes.paths import Place, probe_paths
 EARLY_S, LATE_S = 60.0, 300.0
 EVERY_S, EVERY_LATER_S, EVERY_LATE_S = 1.0, 2.0, 5.0
 CONNECT_S, ANSWER_S = 2.0, 1.5
-AGAIN_S, REFUSED_AGAIN_S = 4.0, 15.0  # how often an outcome that stays is worth a fact
+AGAIN_S, REFUSED_AGAIN_S = 2.0, 15.0  # how often an outcome that stays is worth a fact
 FACTS_A_ROUND_MAX = 200
 REST_FOR_WORK = 20  # a start-up of a thousand tasks takes 5 % of a core, not more
 STEPS_S = 20.0  # after everybody has answered

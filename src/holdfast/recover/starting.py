@@ -28,7 +28,7 @@ WAITING_IDLE_S = 4.0  # nothing done for this long is worth a word
 # Before a start-up is ended, those who wait must have done nothing for this long, or for half
 # of the deadline where that is less: a slow step is no standstill.
 BLOCKED_IDLE_S = 60.0
-OPENING_S = 3.0
+OPENING_S = 2.0
 TRAINERS = frozenset({"chief", "worker"})
 STATES = {
     Outcome.REFUSED: "has not opened its port yet",
