@@ -60,7 +60,9 @@ class Answer:
             return bool(self.report) and not self.errors
         return told.fits(*self.first)
 
-    def complaint(self, told: Told, effect: Effect, way: str) -> str:
+    def complaint(
+        self, told: Told, effect: Effect, way: str, *, word_s_max: float = WORD_S_MAX
+    ) -> str:
         """What is wrong with it; empty when nothing is."""
         if not self.fits(told):
             return "wrong answer"
@@ -70,8 +72,8 @@ class Answer:
         code = BLOCKED_CODE if blocks else 0
         if (blocks or told.silent) and self.exit_code != code:
             return f"exit {self.exit_code}, not {code}"
-        if blocks and (self.first_word_s is None or self.first_word_s > WORD_S_MAX):
-            return f"no word within {WORD_S_MAX:.0f} s"
+        if blocks and (self.first_word_s is None or self.first_word_s > word_s_max):
+            return f"no word within {word_s_max:.0f} s"
         return ""
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.cluster
 WHY_NO_HOSTS = available()
 needs_hosts = pytest.mark.skipif(bool(WHY_NO_HOSTS), reason=WHY_NO_HOSTS)
 START_DEADLINE_S = 12.0
+SOON_S_MAX = 60.0
 TRAINED_S_MAX = 90.0
 ON_HOSTS = {"chief:0": "host-a", "ps:0": "host-b", "worker:0": "host-c"}
 CHECKED = sorted({one.fault: one.workload for one in scenarios(by="check")}.items())
@@ -60,7 +61,10 @@ def test_who_starts_a_job_hears_who_is_missing_and_why(
     expected = FAULTS[fault].told("run", workload)
     must_fit(answer, expected)
     assert expected is not None
-    assert not answer.complaint(expected, FAULTS[fault].effect[workload], "run"), answer.text
+    effect = FAULTS[fault].effect[workload]
+    # How soon is a matter of the machine: the bench judges that, on a quiet one.
+    wrong = answer.complaint(expected, effect, "run", word_s_max=SOON_S_MAX)
+    assert not wrong, answer.text
 
 
 @pytest.mark.parametrize(("fault", "workload"), ATTACHED)
