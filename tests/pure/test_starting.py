@@ -1,5 +1,7 @@
 """A start-up stands still only when somebody is missing and everybody else has nothing to do."""
 
+from typing import Any
+
 import pytest
 
 from holdfast.model.cluster import TaskId
@@ -155,3 +157,16 @@ def test_all_answer_and_some_still_wait(facts: tuple[Fact, ...], says: str) -> N
 )
 def test_all_answer_and_nobody_is_missed(facts: tuple[Fact, ...]) -> None:
     assert still(*ALL, *facts) is None
+
+
+def test_all_are_told_otherwise_and_one_cannot_be_found() -> None:
+    """As when every definition has a name that does not resolve."""
+    own = [SpecRead(at_s=1, host="h", task=task, source="p", cluster={}) for task in (PS, A, B)]
+    place: dict[str, Any] = {"host": "h", "address": "b.invalid:1", "target": B, "task": A}
+    unknown = PathProbed(at_s=9, outcome="unresolved", **place)
+    found = still(*ALL, *own, unknown)
+    assert found is not None
+    assert found.says == (
+        "worker:0 waits for worker:1, which cannot be found where their definitions have it"
+    )
+    assert still(*ALL, *own, unknown, PathProbed(at_s=10, outcome="answered", **place)) is None

@@ -58,6 +58,7 @@ class Start:
     ready: frozenset[TaskId] = frozenset()
     idle: Mapping[TaskId, Idle] = field(default_factory=dict)
     ended: frozenset[TaskId] = frozenset()  # well or badly: it comes no more
+    lost: frozenset[TaskId] = frozenset()  # whom another cannot find by its own definition
     apart: frozenset[TaskId] = frozenset()  # who has a definition or a proxy of its own
     called: Mapping[TaskId, float] = field(default_factory=dict)  # whom logs miss, until when
 
@@ -86,6 +87,9 @@ def notice(start: Start, fact: Fact) -> Start:
             return replace(start, apart=start.apart | {task})
         case LogLine():
             return _hear(start, fact)
+        case PathProbed(target=TaskId() as target, task=TaskId()):
+            found = fact.outcome == Outcome.ANSWERED
+            return replace(start, lost=start.lost - {target} if found else start.lost | {target})
         case TaskIdle(task=TaskId() as task):
             return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
     return start
@@ -138,7 +142,8 @@ def _missing(start: Start, members: tuple[TaskId, ...], at_s: float) -> tuple[Ta
     absent = [task for task in others or absent if not _is_opening(start, task)]
     # All answer us, and some still wait: for whom their logs call, or who was told otherwise.
     called = {task for task, until_s in start.called.items() if at_s <= until_s}
-    return tuple(absent or (task for task in members if task in called | start.apart))
+    absent = absent or [task for task in members if task in called | start.lost]
+    return tuple(absent or (task for task in members if task in start.apart))
 
 
 def _is_connecting(start: Start, task: TaskId) -> bool:
@@ -161,6 +166,8 @@ def _says(start: Start, missing: tuple[TaskId, ...], waiting: tuple[TaskId, ...]
     who = f"{listed(waiting)} {wait(len(waiting))} for {first}"
     if first in start.ended:
         return f"{who}, which has ended{also}"
+    if first in start.ready and first in start.lost:
+        return f"{who}, which cannot be found where their definitions have it{also}"
     if first in start.ready:
         own = first in start.apart
         what = "has a definition or a proxy of its own" if own else "has not joined"
