@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.diagnose import diagnose
 from holdfast.model.cluster import TaskId
-from holdfast.model.definitions import by_culprit, clauses, listed, newest, owners, shown
+from holdfast.model.definitions import by_culprit, clauses, newest, owners, shown
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, SpecRead
 from holdfast.model.findings import Finding
@@ -29,20 +29,6 @@ def spec(number: int, *addresses: str, source: str = "", host: str = "host-a") -
 
 def found(name: str, facts: list[Fact]) -> list[Finding]:
     return [each for each in diagnose(Evidence(facts)).findings if each.name == name]
-
-
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        ([], ""),
-        (["a"], "a"),
-        (["a", "b"], "a and b"),
-        (["a", "b", "c"], "a, b and c"),
-        (["a", "b", "c", "d", "e"], "a, b, c and 2 more"),
-    ],
-)
-def test_a_list_names_three(names: list[str], words: str) -> None:
-    assert listed(names) == words
 
 
 def test_clauses_name_three() -> None:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, SpecRead, SpecUnreadable
+from holdfast.model.words import listed
 
 NAMED_MAX = 3  # of anything in one sentence; the rest is counted
 SHOWN_LENGTH_MAX = 60
@@ -98,15 +99,6 @@ def owners(specs: Sequence[SpecRead | SpecUnreadable]) -> str:
         [owner(spec) + (f" on {spec.host}" if several_hosts else "") for spec in specs[:NAMED_MAX]],
         total=len(specs),
     )
-
-
-def listed(names: Sequence[str], *, total: int = 0) -> str:
-    """a, b and c; or a, b, c and 4 more."""
-    total = max(total, len(names))
-    head = names[:NAMED_MAX]
-    if total > len(head):
-        return f"{', '.join(head)} and {total - len(head)} more"
-    return " and ".join(filter(None, (", ".join(head[:-1]), *head[-1:])))
 
 
 def clauses(says: Sequence[str]) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.model.address import Complaint, is_loopback, is_unspecified, normalised, parse_address
-from holdfast.model.definitions import Definition, listed, shown
+from holdfast.model.definitions import Definition, shown
 from holdfast.model.facts import SpecRead
+from holdfast.model.words import listed
 
 Addresses = Mapping[str, str]  # worker:1 -> its address in one spelling
 _COUNTED = frozenset({"worker", "chief", "master"})  # whose plural takes an s

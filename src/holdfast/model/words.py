@@ -5,12 +5,16 @@ from collections.abc import Iterable
 NAMES_MAX = 4
 
 
-def listed(names: Iterable[object]) -> str:
-    """`a`, `a and b`, `a, b and c`, `a, b, c and 5 more`: every name once, in the order given."""
+def listed(names: Iterable[object], *, total: int = 0) -> str:
+    """`a`, `a and b`, `a, b and c`, `a, b, c and 5 more`: every name once, in the order given.
+
+    `total` counts those, too, of whom no name was given.
+    """
     words = list(dict.fromkeys(map(str, names)))
-    if len(words) > NAMES_MAX:
+    total = max(total, len(words))
+    if total > min(len(words), NAMES_MAX):
         kept = words[: NAMES_MAX - 1]
-        return f"{', '.join(kept)} and {len(words) - len(kept)} more"
+        return f"{', '.join(kept)} and {total - len(kept)} more"
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 

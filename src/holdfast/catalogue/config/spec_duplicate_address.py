@@ -29,7 +29,6 @@ from holdfast.model.definitions import (
     clauses,
     definitions,
     gathered,
-    listed,
     owners,
     proving,
     shown,
@@ -37,6 +36,7 @@ from holdfast.model.definitions import (
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.remedies import AskHuman
+from holdfast.model.words import listed
 
 PLACES_REMEMBERED_MAX = 65_536
 

@@ -25,7 +25,6 @@ from holdfast.model.definitions import (
     Definition,
     definitions,
     gathered,
-    listed,
     owners,
     proving,
 )
@@ -33,6 +32,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.remedies import AskHuman
 from holdfast.model.spec import members
+from holdfast.model.words import listed
 
 EPHEMERAL_PORT_MIN = 32_768  # Linux's default of net.ipv4.ip_local_port_range
 EPHEMERAL_PORT_MAX = 60_999

@@ -27,7 +27,6 @@ from holdfast.model.definitions import (
     blamed,
     definitions,
     gathered,
-    listed,
     owners,
     proving,
     shown,
@@ -35,6 +34,7 @@ from holdfast.model.definitions import (
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.remedies import AskHuman
+from holdfast.model.words import listed
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:

@@ -29,7 +29,6 @@ from holdfast.model.definitions import (
     blamed,
     definitions,
     gathered,
-    listed,
     owners,
     proving,
 )
@@ -38,6 +37,7 @@ from holdfast.model.facts import SpecRead
 from holdfast.model.findings import Cause, Proof, Severity
 from holdfast.model.remedies import AskHuman
 from holdfast.model.spec import claimed, members
+from holdfast.model.words import listed
 
 Local = tuple[tuple[TaskId, str], ...]
 

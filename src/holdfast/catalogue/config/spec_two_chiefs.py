@@ -26,7 +26,6 @@ from holdfast.model.definitions import (
     blamed,
     definitions,
     gathered,
-    listed,
     owner,
     owners,
     proving,
@@ -36,6 +35,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.remedies import AskHuman
 from holdfast.model.spec import claimed
+from holdfast.model.words import listed
 
 LEADERS = ("chief", "master")
 WORKER_0 = TaskId("worker", 0)

@@ -22,12 +22,13 @@ When the program never reads this variable, or sets it by itself before TensorFl
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from holdfast.model.definitions import by_culprit, listed, newest, owner, proving, shown
+from holdfast.model.definitions import by_culprit, newest, owner, proving, shown
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import SpecUnreadable
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.remedies import AskHuman
 from holdfast.model.spec import TASKS_MAX, Mistake
+from holdfast.model.words import listed
 
 EXAMPLE = (
     '{"cluster": {"worker": ["host-a:2222", "host-b:2222"]},'
