@@ -64,6 +64,8 @@ def test_a_host_has_processors_and_memory_for_its_tasks() -> None:
     assert 1 <= host.cpus <= (os.cpu_count() or 1)
     assert 0 < host.memory_free_bytes <= host.memory_bytes
     assert host.tasks == ("worker:0", "ps:0")
+    first, last = host.outgoing_ports
+    assert 0 < first < last < 65_536
     assert (host.host, host.at_s) == ("host-a", 0.5)
 
 

@@ -9,7 +9,7 @@ import psutil
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import AddressNotHere, PortHeld, ProbeBlind
-from holdfast.probes.net import ephemeral_ports, ips_of, is_here, own_port
+from holdfast.probes.net import ips_of, is_here, own_port
 from holdfast.probes.sockets import Sockets, sockets_of
 
 WHERE = {"at_s": 0.5, "host": "host-a"}
@@ -70,11 +70,6 @@ def test_names_that_no_resolver_should_see_are_not_asked_for() -> None:
     assert ips_of("a" * 300) == ()
     assert ips_of("a\0b") == ()
     assert not is_here("no-such-host.invalid")
-
-
-def test_the_kernels_own_ports_are_a_range() -> None:
-    first, last = ephemeral_ports()
-    assert 0 < first < last < 65_536
 
 
 def test_sockets_of_processes_are_told_by_what_they_do() -> None:

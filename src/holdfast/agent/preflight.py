@@ -1,6 +1,7 @@
 """What is looked at before a run starts: little enough to take no time at all."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from holdfast.model.facts import AddressNotHere, Fact
@@ -18,9 +19,11 @@ def preflight(
     first = plan.tasks[0]
     text = plan.cluster.tf_config(first.task)
     names = [str(planned.task) for planned in plan.tasks]
+    host = measure_host(where, names)
     facts: list[Fact] = [
         read_spec(text, source="the job", **{**where, "task": first.task}),
-        measure_host(where, names),
+        # Ports that we chose ourselves are the best that this host has: no word about them.
+        replace(host, outgoing_ports=host.outgoing_ports if fixed_ports else ()),
         seen_environment({**environ, **first.env}, where),
     ]
     if fixed_ports:

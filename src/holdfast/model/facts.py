@@ -284,6 +284,7 @@ class HostMeasured(Fact):
     memory_free_bytes: int
     cgroup_limit_bytes: int | None = None  # of the cgroup we run in
     tasks: tuple[str, ...] = ()  # of the definition, that belong on this host
+    outgoing_ports: tuple[int, ...] = ()  # first and last that connections are given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

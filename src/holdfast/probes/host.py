@@ -24,8 +24,18 @@ def measure_host(where: dict[str, Any], tasks: Sequence[str]) -> HostMeasured:
         memory_free_bytes=max(0, min(free)),
         cgroup_limit_bytes=min((limit for limit, _ in rooms), default=None),
         tasks=tuple(tasks[:TASKS_MAX]),
+        outgoing_ports=_outgoing_ports(),
         **where,
     )
+
+
+def _outgoing_ports() -> tuple[int, ...]:
+    """From and to which port, both included, the kernel takes those of outgoing connections."""
+    try:
+        first, last = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    except (OSError, ValueError):
+        return ()
+    return int(first), int(last)
 
 
 def _memory() -> dict[str, int]:

@@ -7,7 +7,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -19,7 +18,6 @@ from holdfast.probes import said_in_time
 
 RESOLVER_WAIT_S = 2.0
 IPS_MAX = 32
-_EPHEMERAL_DEFAULT = (32_768, 60_999)
 # The C library's resolver takes no time-out, so it runs where it may take its time.
 _RESOLVE = """
 import json, socket, sys
@@ -131,12 +129,3 @@ def _is_own(ip: str) -> bool:
         for interface in psutil.net_if_addrs().values()
         for found in interface
     )
-
-
-def ephemeral_ports() -> tuple[int, int]:
-    """From and to which port, both included, the kernel takes those of outgoing connections."""
-    try:
-        first, last = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
-    except (OSError, ValueError):
-        return _EPHEMERAL_DEFAULT
-    return int(first), int(last)

@@ -29,17 +29,20 @@ from holdfast.model.definitions import (
     proving,
 )
 from holdfast.model.evidence import Evidence
+from holdfast.model.facts import HostMeasured
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.remedies import AskHuman
 from holdfast.model.spec import members
 from holdfast.model.words import listed
 
-EPHEMERAL_PORT_MIN = 32_768  # Linux's default of net.ipv4.ip_local_port_range
-EPHEMERAL_PORT_MAX = 60_999
+PORTS_DEFAULT = (32_768, 60_999)  # of net.ipv4.ip_local_port_range, where no host was looked at
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
-    found = ((_ephemeral(definition), definition) for definition in definitions(evidence))
+    first, last = _outgoing(evidence)
+    found = (
+        (_ephemeral(definition, first, last), definition) for definition in definitions(evidence)
+    )
     for ports, specs in gathered(found).items():
         if not ports:
             continue
@@ -50,22 +53,28 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             confidence=Confidence.HIGH,
             says=(
                 f"{listed([f'{name} on port {port}' for name, port in ports])}: any outgoing"
-                f" connection may take a port from {EPHEMERAL_PORT_MIN} to"
-                f" {EPHEMERAL_PORT_MAX} before the task listens (in {owners(specs)})"
+                f" connection may take a port from {first} to {last} before the task listens"
+                f" (in {owners(specs)})"
             ),
             do=(
-                f"take ports below {EPHEMERAL_PORT_MIN}, such as 2222",
+                f"take ports below {first}, such as 2222",
                 f"or reserve them: sysctl -w net.ipv4.ip_local_reserved_ports={reserve}",
             ),
         )
 
 
-def _ephemeral(definition: Definition) -> tuple[tuple[str, int], ...]:
+def _outgoing(evidence: Evidence) -> tuple[int, int]:
+    """The range of the host that was looked at, or the kernel's default."""
+    ranges = (host.outgoing_ports for host in evidence.of(HostMeasured) if host.outgoing_ports)
+    first, *_, last = next(ranges, PORTS_DEFAULT)
+    return first, last
+
+
+def _ephemeral(definition: Definition, first: int, last: int) -> tuple[tuple[str, int], ...]:
     return tuple(
         (str(task), found.port)
         for task, text in members(definition.specs[0]).items()
-        if not isinstance(found := parse_address(text), Complaint)
-        and EPHEMERAL_PORT_MIN <= found.port <= EPHEMERAL_PORT_MAX
+        if not isinstance(found := parse_address(text), Complaint) and first <= found.port <= last
     )
 
 
