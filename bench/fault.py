@@ -105,3 +105,32 @@ def closed_port(address: str) -> str:
     """The same host and a port on which nobody listens, below all those that are handed out."""
     host, _, port = address.rpartition(":")
     return f"{host}:{15_000 + int(port) % 5_000}"
+
+
+def one_definition(
+    spoil: Callable[[Config], Config | str | None],
+    *,
+    causes: str,
+    checked: Told | None = None,
+    mirrored: Effect = Effect.DIES,
+    others: Effect = Effect.DIES,
+) -> Fault:
+    """worker:1 alone has a TF_CONFIG that is not right; without causes it does no harm.
+
+    From outside, a task that died of it looks as if it had never been started.
+    """
+
+    def changed(task: str, config: Config) -> Config | str | None:
+        return spoil(config) if task == "worker:1" else config
+
+    seen = {
+        "run": told(causes, "worker:1"),
+        "attach": told(f"never-started refused {causes}", "worker:1"),
+    }
+    says = {"check": checked, **seen} if causes else dict.fromkeys(("check", *seen), SILENT)
+    return Fault(
+        tasks=("worker:1",),
+        config=changed,
+        effect={"mirrored": mirrored, "parameter_server": others, "session": others},
+        says={way: words for way, words in says.items() if words},
+    )

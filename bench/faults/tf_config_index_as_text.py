@@ -1,21 +1,10 @@
 """An index in quotes: TensorFlow takes it."""
 
-from bench.fault import SILENT, Config, Effect, Fault
+from bench.fault import Config, Effect, one_definition
 
 
-def spoilt(task: str, config: Config) -> Config:
-    if task == "worker:1":
-        config["task"]["index"] = "1"
-    return config
+def spoilt(config: Config) -> Config:
+    return {**config, "task": {"type": "worker", "index": "1"}}
 
 
-fault = Fault(
-    tasks=("worker:1",),
-    config=spoilt,
-    effect={
-        "mirrored": Effect.TRAINS,
-        "parameter_server": Effect.TRAINS,
-        "session": Effect.TRAINS,
-    },
-    says={"check": SILENT, "run": SILENT, "attach": SILENT},
-)
+fault = one_definition(spoilt, causes="", mirrored=Effect.TRAINS, others=Effect.TRAINS)

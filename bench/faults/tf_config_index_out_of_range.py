@@ -1,25 +1,12 @@
 """An index that the list of addresses does not have."""
 
-from bench.fault import Config, Effect, Fault, told
+from bench.fault import Config, one_definition, told
 
 
-def spoilt(task: str, config: Config) -> Config:
-    if task == "worker:1":
-        config["task"]["index"] = 5
-    return config
+def spoilt(config: Config) -> Config:
+    return {**config, "task": {"type": "worker", "index": 5}}
 
 
-fault = Fault(
-    tasks=("worker:1",),
-    config=spoilt,
-    effect={
-        "mirrored": Effect.DIES,
-        "parameter_server": Effect.DIES,
-        "session": Effect.DIES,
-    },
-    says={
-        "check": told("spec-wrong-task", "worker:5"),
-        "run": told("bad-tf-config spec-wrong-task", "worker:1"),
-        "attach": told("never-started refused spec-wrong-task", "worker:1"),
-    },
+fault = one_definition(
+    spoilt, causes="spec-wrong-task", checked=told("spec-wrong-task", "worker:5")
 )

@@ -1,25 +1,14 @@
 """A TF_CONFIG that does not say who it is for."""
 
-from bench.fault import Config, Effect, Fault, told
+from bench.fault import Config, one_definition, told
 
 
-def spoilt(task: str, config: Config) -> Config:
-    if task == "worker:1":
-        del config["task"]
-    return config
+def spoilt(config: Config) -> Config:
+    return {"cluster": config["cluster"]}
 
 
-fault = Fault(
-    tasks=("worker:1",),
-    config=spoilt,
-    effect={
-        "mirrored": Effect.DIES,
-        "parameter_server": Effect.DIES,
-        "session": Effect.DIES,
-    },
-    says={
-        "check": told("spec-unreadable spec-wrong-task", "worker:1", None),
-        "run": told("bad-tf-config spec-unreadable spec-wrong-task", "worker:1"),
-        "attach": told("never-started refused spec-unreadable spec-wrong-task", "worker:1"),
-    },
+fault = one_definition(
+    spoilt,
+    causes="spec-wrong-task bad-tf-config",  # with parameter servers it may be meant
+    checked=told("spec-wrong-task", "worker:1", None),
 )

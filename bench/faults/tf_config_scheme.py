@@ -1,25 +1,12 @@
 """A worker's own address with a scheme in front."""
 
-from bench.fault import Config, Effect, Fault, address_of, told, with_address
+from bench.fault import Config, address_of, one_definition, told, with_address
 
 
-def spoilt(task: str, config: Config) -> Config:
-    if task != "worker:1":
-        return config
-    return with_address(config, task, f"grpc://{address_of(config, task)}")
+def spoilt(config: Config) -> Config:
+    return with_address(config, "worker:1", f"grpc://{address_of(config, 'worker:1')}")
 
 
-fault = Fault(
-    tasks=("worker:1",),
-    config=spoilt,
-    effect={
-        "mirrored": Effect.DIES,
-        "parameter_server": Effect.DIES,
-        "session": Effect.DIES,
-    },
-    says={
-        "check": told("spec-bad-address", "worker:1"),
-        "run": told("bad-tf-config spec-bad-address", "worker:1"),
-        "attach": told("never-started refused spec-bad-address", "worker:1"),
-    },
+fault = one_definition(
+    spoilt, causes="spec-bad-address", checked=told("spec-bad-address", "worker:1")
 )
