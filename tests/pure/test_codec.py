@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model import facts
+from holdfast.model import facts, watch_facts
 from holdfast.model.cluster import TaskId
 from holdfast.model.codec import decode, encode
 from holdfast.model.errors import BadInput
 from holdfast.model.facts import Fact, LogLine, TaskExited, UnknownFact
+from holdfast.model.watch_facts import ThreadStack
 
 KINDS = [
     kind
-    for kind in vars(facts).values()
+    for kind in {**vars(facts), **vars(watch_facts)}.values()
     if isinstance(kind, type) and issubclass(kind, Fact) and kind not in {Fact, UnknownFact}
 ]
 names = st.text(string.ascii_lowercase, min_size=1, max_size=8)
@@ -39,7 +40,12 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     TaskId: tasks,
     tuple[str, ...]: st.lists(texts, max_size=3).map(tuple),
     tuple[int, ...]: st.lists(st.integers(0, 65_535), max_size=3).map(tuple),
+    tuple[ThreadStack, ...]: st.lists(
+        st.builds(ThreadStack, thread=st.integers(0, 2**53), frames=st.lists(texts).map(tuple)),
+        max_size=3,
+    ).map(tuple),
     Mapping[str, str]: st.dictionaries(names, texts, max_size=3),
+    Mapping[str, float]: st.dictionaries(names, st.floats(0, 99), max_size=3),
     Mapping[str, int]: st.dictionaries(names, st.integers(0, 2**64 - 1), max_size=3),
     Mapping[str, Mapping[str, str]]: st.dictionaries(
         names, st.dictionaries(names, texts, max_size=3), max_size=3

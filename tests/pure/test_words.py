@@ -1,8 +1,8 @@
-"""Lists of names in sentences."""
+"""Names, sizes and times in sentences."""
 
 import pytest
 
-from holdfast.model.words import listed, wait
+from holdfast.model.words import bytes_text, listed, seconds_text, wait
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,18 @@ def test_the_verb_goes_with_the_number() -> None:
 def test_those_without_a_name_are_counted_too() -> None:
     assert listed(["a", "b", "c"], total=9) == "a, b, c and 6 more"
     assert listed(["a"], total=1) == "a"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0, "0 ms"), (0.0004, "0.4 ms"), (0.25, "250 ms"), (90.0, "90 s")]
+)
+def test_durations_have_three_digits(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (18 << 30, "18.0 GiB")],
+)
+def test_sizes_are_readable(count: int, text: str) -> None:
+    assert bytes_text(count) == text

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.model import facts
+from holdfast.model import facts, watch_facts
 from holdfast.model.cluster import TaskId
 from holdfast.model.path import Outcome
 from holdfast.views import fact_text as module
-from holdfast.views.fact_text import fact_text, seconds_text
+from holdfast.views.fact_text import fact_text
+from holdfast.views.watch_fact_text import SAY
 
 HERE: dict[str, Any] = {"at_s": 1.0, "host": "host-a"}
 WORKER = TaskId("worker", 1)
@@ -150,10 +151,11 @@ def test_a_fact_is_one_sentence(fact: facts.Fact, sentence: str) -> None:
 def test_every_kind_of_fact_has_a_sentence_of_its_own() -> None:
     kinds = {
         kind
-        for _, kind in inspect.getmembers(facts, inspect.isclass)
+        for room in (facts, watch_facts)
+        for _, kind in inspect.getmembers(room, inspect.isclass)
         if issubclass(kind, facts.Fact) and kind is not facts.Fact
     }
-    assert kinds == set(module._SAY)
+    assert kinds == set(module._SAY) | set(SAY)
 
 
 def test_long_lists_are_cut_and_counted() -> None:
@@ -161,10 +163,3 @@ def test_long_lists_are_cut_and_counted() -> None:
     assert fact_text(fact).startswith(
         "listens on 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007 and 22"
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0, "0 ms"), (0.0004, "0.4 ms"), (0.25, "250 ms"), (90.0, "90 s")]
-)
-def test_durations_have_three_digits(seconds: float, text: str) -> None:
-    assert seconds_text(seconds) == text

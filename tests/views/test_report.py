@@ -9,7 +9,7 @@ from holdfast.model import facts
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Diagnosis, Finding, Verdict
-from holdfast.views.fact_text import bytes_text, fact_text
+from holdfast.views.fact_text import fact_text
 from holdfast.views.report import EVIDENCE_MAX, TEXT_CHARACTERS_MAX, finding_line, report
 
 WORKER = TaskId("worker", 2)
@@ -166,11 +166,3 @@ class ClockSkewed(facts.Fact):
 def test_a_kind_of_fact_without_a_sentence_still_speaks() -> None:
     fact = ClockSkewed(at_s=0, host="h", skew_s=2.5, source="ntp")
     assert fact_text(fact) == "clock skewed: skew_s 2.5, source ntp"
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (18 << 30, "18.0 GiB")],
-)
-def test_sizes_are_readable(count: int, text: str) -> None:
-    assert bytes_text(count) == text

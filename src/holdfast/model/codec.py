@@ -5,14 +5,14 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from holdfast.model import facts
+from holdfast.model import facts, watch_facts
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import BadInput
 from holdfast.model.facts import SCHEMA_VERSION, Fact, UnknownFact
 
 _KINDS: dict[str, type[Fact]] = {
     kind.__name__: kind
-    for kind in vars(facts).values()
+    for kind in (*vars(facts).values(), *vars(watch_facts).values())
     if isinstance(kind, type) and issubclass(kind, Fact) and kind not in {Fact, UnknownFact}
 }
 _NOT_WRITTEN = frozenset({"extra", "kind"})  # the first is spread out, the second is the name
@@ -48,7 +48,9 @@ def _to_fact(record: dict[str, Any]) -> Fact:
     if version != SCHEMA_VERSION:
         extra["v"] = version
     values: dict[str, Any] = {
-        key: _task(value) if known[key] is _TASK else msgspec.convert(value, known[key])
+        key: _task(value, known[key])
+        if _is_task(known[key])
+        else msgspec.convert(value, known[key])
         for key, value in record.items()
         if key in known
     }
@@ -60,8 +62,12 @@ def _to_fact(record: dict[str, Any]) -> Fact:
 _TASK = TaskId | None
 
 
-def _task(value: Any) -> TaskId | None:
-    return None if value is None else TaskId.parse(msgspec.convert(value, str))
+def _is_task(hint: Any) -> bool:
+    return hint is _TASK or hint is TaskId
+
+
+def _task(value: Any, hint: Any) -> TaskId | None:
+    return None if value is None and hint is _TASK else TaskId.parse(msgspec.convert(value, str))
 
 
 def _hints_of(kind: type[Fact]) -> dict[str, Any]:

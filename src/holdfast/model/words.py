@@ -1,8 +1,11 @@
-"""Lists of names as a sentence needs them."""
+"""Lists of names, sizes and times as a sentence needs them."""
 
 from collections.abc import Iterable
 
 NAMES_MAX = 4
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+UNIT_STEP = 1024
+MILLISECOND_S = 0.001
 
 
 def listed(names: Iterable[object], *, total: int = 0) -> str:
@@ -21,3 +24,20 @@ def listed(names: Iterable[object], *, total: int = 0) -> str:
 def wait(count: int) -> str:
     """The verb that goes with that many waiters."""
     return "waits" if count == 1 else "wait"
+
+
+def bytes_text(count: int) -> str:
+    """1.2 GiB rather than 1288490189."""
+    amount = float(count)
+    for unit in UNITS:
+        if abs(amount) < UNIT_STEP or unit == UNITS[-1]:
+            break
+        amount /= UNIT_STEP
+    return f"{count} {unit}" if unit == UNITS[0] else f"{amount:.1f} {unit}"
+
+
+def seconds_text(seconds: float) -> str:
+    """0.4 ms rather than 0.000412: three digits are enough to compare."""
+    if abs(seconds) < 1:
+        return f"{seconds / MILLISECOND_S:.3g} ms"
+    return f"{seconds:.3g} s"

@@ -12,7 +12,8 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Diagnosis, Finding, Severity
 from holdfast.model.path import Outcome
 from holdfast.model.spec import members
-from holdfast.views.fact_text import bytes_text, fact_text, seconds_text
+from holdfast.model.words import bytes_text, seconds_text
+from holdfast.views.fact_text import fact_text
 from holdfast.views.text import task_names
 
 PORTS_SHOWN_MAX: Final = 8

@@ -6,8 +6,9 @@ from itertools import groupby
 from typing import Any, Final
 
 from holdfast.model.facts import Fact, PathMeasured, SpecRead
+from holdfast.model.words import seconds_text
 from holdfast.views.categories import ERROR, OK, UNKNOWN, WARNING, Category
-from holdfast.views.fact_text import fact_text, seconds_text
+from holdfast.views.fact_text import fact_text
 from holdfast.views.report import fit
 from holdfast.views.sanitise import cells, clip, plain
 from holdfast.views.spec_table import spec_table

@@ -8,7 +8,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.path import Outcome
 from holdfast.model.standing import Standing, standings
 from holdfast.model.waiting import waits_in
-from holdfast.views.fact_text import seconds_text
+from holdfast.model.words import seconds_text
 from holdfast.views.sanitise import clip, plain
 from holdfast.views.waits_text import waits_text
 

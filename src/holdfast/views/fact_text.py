@@ -7,34 +7,16 @@ from typing import Any, Final
 from holdfast.model import facts
 from holdfast.model.path import Outcome
 from holdfast.model.signals import signal_name
+from holdfast.model.words import bytes_text, seconds_text
+from holdfast.views.watch_fact_text import SAY
 
-_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
-_UNIT_STEP: Final = 1024
 _NAMED_MAX: Final = 8  # members of a list that a sentence names
-_MILLISECOND_S: Final = 0.001
 
 
 def fact_text(fact: facts.Fact) -> str:
     """One sentence without a full stop. The text is as strange as the fact: not yet sanitised."""
-    say = _SAY.get(type(fact))
+    say = _SAY.get(type(fact)) or SAY.get(type(fact))
     return say(fact) if say else _plainly(fact)
-
-
-def bytes_text(count: int) -> str:
-    """1.2 GiB rather than 1288490189."""
-    amount = float(count)
-    for unit in _UNITS:
-        if abs(amount) < _UNIT_STEP or unit == _UNITS[-1]:
-            break
-        amount /= _UNIT_STEP
-    return f"{count} {unit}" if unit == _UNITS[0] else f"{amount:.1f} {unit}"
-
-
-def seconds_text(seconds: float) -> str:
-    """0.4 ms rather than 0.000412: three digits are enough to compare."""
-    if abs(seconds) < 1:
-        return f"{seconds / _MILLISECOND_S:.3g} ms"
-    return f"{seconds:.3g} s"
 
 
 def _plainly(fact: facts.Fact) -> str:

@@ -1,0 +1,156 @@
+"""What is seen of tasks and hosts while a job trains. One class per kind, as in facts.py."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsSeen(Fact):
+    """How far a task's training has come, and where that was read."""
+
+    step: int
+    source: str  # keras, log, checkpoint, events
+    step_s: float = 0.0  # how long one step usually takes; 0: not known yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStill(Fact):
+    """No sign of progress for much longer than this task's own habit. Told again while it lasts."""
+
+    still_s: float
+    usual_s: float  # the longest pause that it usually makes; 0: it has no habit yet
+    sign: str  # what stands still: steps, main thread, processes
+    cpu_share: float = 0.0  # of one core, meanwhile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMoves(Fact):
+    """A task that stood still goes on."""
+
+    still_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSlow(Fact):
+    """A task that keeps the others waiting, step after step; `factor` 1: no longer."""
+
+    factor: float  # how much slower than the others
+    step_s: float
+    others_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSampled(Fact):
+    """What a task's processes used over some seconds."""
+
+    pid: int  # of the process that trains
+    state: str  # the kernel's letter
+    over_s: float
+    cpu_share: float  # of one core, all its processes together
+    starved_share: float = 0.0  # of the time its main thread wanted a core and got none
+    throttled_share: float = 0.0  # of the time its CPU cgroup kept it from running
+    rss_bytes: int = 0
+    threads: int = 0
+    files: int = 0  # open descriptors
+    main_cpu_share: float = 0.0  # its main thread alone
+    waits_in: str = ""  # the kernel's name for what its main thread waits in
+    storage_share: float = 0.0  # of the time it waited for storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSampled(Fact):
+    """What a host's resources were like over some seconds. -1: the kernel does not say."""
+
+    over_s: float
+    cpus: int
+    busy_share: float  # of all its cores
+    memory_bytes: int
+    memory_free_bytes: int
+    cpu_pressure: float = -1.0  # share of the time in which somebody waited for a core
+    memory_pressure: float = -1.0
+    io_pressure: float = -1.0
+    segments_sent: int = 0  # TCP
+    segments_again: int = 0  # sent again, because nobody acknowledged them
+    others: Mapping[str, float] = field(default_factory=dict)  # other programs -> cores used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNearsLimit(Fact):
+    """At this growth the memory that a task may use is gone in `left_s`."""
+
+    used_bytes: int
+    limit_bytes: int
+    growth_bytes_per_s: float
+    left_s: float
+    limit_of: str = ""  # the cgroup's path; empty: the whole host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkSeen(Fact):
+    """A task's end of a connection to a peer, when its queue does not empty; both 0: it flows."""
+
+    peer: TaskId
+    address: str  # of the other end
+    send_bytes: int = 0  # sent, and not acknowledged
+    recv_bytes: int = 0  # arrived, and not read by the task
+    retransmits: int = 0  # in a row, without an answer
+    lasting_s: float = 0.0  # since when this queue does not empty
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStack:
+    """One Python thread: `file:line function: code`, outermost frame first."""
+
+    thread: int
+    frames: tuple[str, ...]
+    name: str = ""
+    running: bool = False  # on a core, or about to be
+    holds: tuple[str, ...] = ()  # `file:line: code` of each `with` it stands in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StacksSeen(Fact):
+    """What the Python threads of a task's process were doing at one moment."""
+
+    pid: int
+    threads: tuple[ThreadStack, ...]
+    by: str = "py-spy"  # or faulthandler
+    why: str = ""  # why anybody looked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSaid(Fact):
+    """A line of the kernel's log that concerns a task or its host."""
+
+    about: str  # io-error, segfault, gpu, hung-task
+    text: str
+    pid: int = 0
+    process: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserverLate(Fact):
+    """We ourselves did not get to look for so long: what we say of that time is worth little."""
+
+    late_s: float
+    observer: str = "watcher"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChanged(Fact):
+    """A task went from one state to another, by all that is known now."""
+
+    state: str  # one of those in model/states.py
+    before: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOver(Fact):
+    """A new supervisor holds the job; between `gone_s` and now nobody looked."""
+
+    gone_s: float
+    pid: int  # of the one that is gone

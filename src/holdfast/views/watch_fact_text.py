@@ -1,0 +1,97 @@
+"""What a fact of a training job says, in one line for a person."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from holdfast.model import watch_facts as facts
+from holdfast.model.facts import Fact
+from holdfast.model.words import bytes_text, seconds_text
+
+
+def _steps(fact: facts.StepsSeen) -> str:
+    pace = f", {seconds_text(fact.step_s)} a step" if fact.step_s else ""
+    return f"at step {fact.step}{pace} ({fact.source})"
+
+
+def _still(fact: facts.TaskStill) -> str:
+    habit = f"it never paused for more than {seconds_text(fact.usual_s)} before"
+    known = habit if fact.usual_s else "it has no habit yet"
+    busy = f", while it used {fact.cpu_share:.0%} of a core" if fact.cpu_share >= CPU_WORTH else ""
+    return f"its {fact.sign} stand still for {seconds_text(fact.still_s)}{busy}; {known}"
+
+
+def _slow(fact: facts.TaskSlow) -> str:
+    if fact.factor <= 1:
+        return "as fast as the others again"
+    own, others = seconds_text(fact.step_s), seconds_text(fact.others_s)
+    return f"{fact.factor:.1f} times as slow as the others: {own} a step, theirs {others}"
+
+
+def _sample(fact: facts.TaskSampled) -> str:
+    parts = [f"used {fact.cpu_share:.0%} of a core", f"{bytes_text(fact.rss_bytes)} of memory"]
+    if fact.starved_share >= SHARE_WORTH:
+        parts.append(f"wanted a core and got none {fact.starved_share:.0%} of the time")
+    if fact.throttled_share >= SHARE_WORTH:
+        parts.append(f"was kept from running by its cgroup {fact.throttled_share:.0%} of the time")
+    if fact.storage_share >= SHARE_WORTH:
+        parts.append(f"waited for storage {fact.storage_share:.0%} of the time")
+    waits = f", its main thread waits in {fact.waits_in}" if fact.waits_in else ""
+    return f"over {seconds_text(fact.over_s)} it {', '.join(parts)} (state {fact.state}){waits}"
+
+
+def _host(fact: facts.HostSampled) -> str:
+    again = fact.segments_again / fact.segments_sent if fact.segments_sent else 0.0
+    lost = f", {again:.1%} of its TCP segments were sent again" if fact.segments_again else ""
+    others = ", ".join(f"{name} {cores:.1f}" for name, cores in list(fact.others.items())[:3])
+    hogs = f" (other programs, in cores: {others})" if others else ""
+    free = bytes_text(fact.memory_free_bytes)
+    return f"{fact.cpus} cores {fact.busy_share:.0%} busy{hogs}, {free} of memory free{lost}"
+
+
+def _memory(fact: facts.MemoryNearsLimit) -> str:
+    where = f"of {fact.limit_of}" if fact.limit_of else "of the host"
+    used, limit = bytes_text(fact.used_bytes), bytes_text(fact.limit_bytes)
+    growth = bytes_text(int(fact.growth_bytes_per_s))
+    left = f"gone in {seconds_text(fact.left_s)}"
+    return f"{used} of the {limit} {where} are used, {growth} more every second: {left}"
+
+
+def _link(fact: facts.LinkSeen) -> str:
+    if not fact.send_bytes and not fact.recv_bytes:
+        return f"its connection to {fact.peer} at {fact.address} flows again"
+    lasting = f"for {seconds_text(fact.lasting_s)}"
+    if fact.send_bytes:
+        again = f", sent again {fact.retransmits} times" if fact.retransmits else ""
+        sent = f"{fact.send_bytes} bytes to {fact.peer} at {fact.address}"
+        return f"{sent} stay unacknowledged {lasting}{again}"
+    return f"{fact.recv_bytes} bytes from {fact.peer} at {fact.address} stay unread {lasting}"
+
+
+def _stacks(fact: facts.StacksSeen) -> str:
+    frames = [thread.frames[-1] for thread in fact.threads[:1] if thread.frames]
+    main = f", the first in {frames[0]}" if frames else ""
+    return f"stacks of {len(fact.threads)} threads by {fact.by}{main}"
+
+
+CPU_WORTH, SHARE_WORTH = 0.05, 0.1  # below that, not worth a word
+
+SAY: Final[dict[type[Fact], Callable[[Any], str]]] = {
+    facts.HostSampled: _host,
+    facts.KernelSaid: lambda fact: f"the kernel says: {fact.text}",
+    facts.LinkSeen: _link,
+    facts.MemoryNearsLimit: _memory,
+    facts.ObserverLate: lambda fact: (
+        f"the {fact.observer} did not get to look for {seconds_text(fact.late_s)}"
+    ),
+    facts.StacksSeen: _stacks,
+    facts.StateChanged: lambda fact: f"{fact.before} -> {fact.state}: {fact.says}",
+    facts.StepsSeen: _steps,
+    facts.TakenOver: lambda fact: (
+        f"a new supervisor took over from pid {fact.pid}, which had been"
+        f" gone for {seconds_text(fact.at_s - fact.gone_s)}"
+    ),
+    facts.TaskMoves: lambda fact: f"goes on, after {seconds_text(fact.still_s)}",
+    facts.TaskSampled: _sample,
+    facts.TaskSlow: _slow,
+    facts.TaskStill: _still,
+}
