@@ -52,9 +52,9 @@ SENTENCES: list[tuple[Fact, str]] = [
             **HERE,
         ),
         (
-            "over 10 s it used 0% of a core, 0 bytes of memory, wanted a core and got none 50% of the"
-            " time, was kept from running by its cgroup 25% of the time, waited for storage 90% of the"
-            " time (state D), its main thread waits in futex"
+            "over 10 s it used 0% of a core, 0 bytes of memory, wanted a core and got none 50%"
+            " of the time, was kept from running by its cgroup 25% of the time, waited for storage 90%"
+            " of the time (state D), its main thread waits in futex"
         ),
     ),
     (
@@ -70,8 +70,8 @@ SENTENCES: list[tuple[Fact, str]] = [
             **HERE,
         ),
         (
-            "2 cores 99% busy (other programs, in cores: stress 1.5), 8.0 GiB of memory free, 5.0% of"
-            " its TCP segments were sent again"
+            "2 cores 99% busy (other programs, in cores: stress 1.5), 8.0 GiB of memory free, 5.0%"
+            " of its TCP segments were sent again"
         ),
     ),
     (

@@ -62,12 +62,10 @@ def _to_fact(record: dict[str, Any]) -> Fact:
 _TASK = TaskId | None
 
 
-def _is_task(hint: Any) -> bool:
-    return hint is _TASK or hint is TaskId
-
-
-def _task(value: Any, hint: Any) -> TaskId | None:
-    return None if value is None and hint is _TASK else TaskId.parse(msgspec.convert(value, str))
+def _read(value: Any, hint: Any) -> Any:
+    if hint is TaskId or (hint is _TASK and value is not None):
+        return TaskId.parse(msgspec.convert(value, str))
+    return None if hint is _TASK else msgspec.convert(value, hint)
 
 
 def _hints_of(kind: type[Fact]) -> dict[str, Any]:

@@ -1,0 +1,29 @@
+"""A task of this host as the watcher sees it, and the shape of everybody who looks at it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact
+
+
+@dataclass(slots=True, kw_only=True)
+class Watched:
+    """Filled anew before each round of looks."""
+
+    task: TaskId
+    pid: int  # of the process that was started for it
+    address: str  # where its TensorFlow server listens; empty: it has none
+    streams: Mapping[str, int]  # out, err -> a descriptor for reading
+    pids: tuple[int, ...] = ()  # that process and all below it, nearest first
+    main: int = 0  # the process that trains: it has loaded TensorFlow; else the last one
+    state: str = ""  # of that process: the kernel's letter
+    cpu_s: float = 0.0  # used so far by those of `pids` that live
+
+
+class Look(Protocol):
+    """One kind of look. It never waits for a task, and keeps what it learned of each."""
+
+    def look(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterable[Fact]:
+        """What is new, at most a few facts a task; called about once a second."""
