@@ -53,8 +53,8 @@ SENTENCES: list[tuple[Fact, str]] = [
         ),
         (
             "over 10 s it used 0% of a core, 0 bytes of memory, wanted a core and got none 50%"
-            " of the time, was kept from running by its cgroup 25% of the time, waited for storage 90%"
-            " of the time (state D), its main thread waits in futex"
+            " of the time, was kept from running by its cgroup 25% of the time, waited for storage"
+            " 90% of the time (state D), its main thread waits in futex"
         ),
     ),
     (

@@ -48,11 +48,7 @@ def _to_fact(record: dict[str, Any]) -> Fact:
     if version != SCHEMA_VERSION:
         extra["v"] = version
     values: dict[str, Any] = {
-        key: _task(value, known[key])
-        if _is_task(known[key])
-        else msgspec.convert(value, known[key])
-        for key, value in record.items()
-        if key in known
+        key: _read(value, known[key]) for key, value in record.items() if key in known
     }
     if kind is UnknownFact:
         values["kind"] = name
