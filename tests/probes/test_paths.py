@@ -6,8 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -18,22 +17,11 @@ from holdfast.model.facts import PathProbed
 from holdfast.probes.paths import Place, look_at, look_nearby, measure_paths, probe_paths
 
 WORKER = TaskId("worker", 1)
+Look = Callable[..., PathProbed]
 
 
 def clock() -> float:
     return 7.0
-
-
-def look(address: str, *, answer_s: float = 0.6) -> PathProbed:
-    began_s = time.monotonic()
-    (fact,) = probe_paths(
-        [Place(address, WORKER)], at_s=clock, host="host-a", connect_s=1.0, answer_s=answer_s
-    )
-    assert time.monotonic() - began_s < 5
-    assert (fact.at_s, fact.host, fact.target) == (7.0, "host-a", WORKER)
-    assert len(fact.says) <= 300
-    assert fact.says.isprintable()
-    return fact
 
 
 @contextlib.contextmanager
@@ -55,7 +43,7 @@ def stand_in(
     server.stop(None).wait()
 
 
-def test_a_server_that_answers_tells_its_name() -> None:
+def test_a_server_that_answers_tells_its_name(look: Look) -> None:
     with stand_in() as port:
         fact = look(f"localhost:{port}")
     assert (fact.outcome, fact.name, fact.incarnation) == ("answered", "worker:1", 7)
@@ -63,32 +51,32 @@ def test_a_server_that_answers_tells_its_name() -> None:
     assert "127.0.0.1" in fact.ips
 
 
-def test_a_server_answers_over_ipv6() -> None:
+def test_a_server_answers_over_ipv6(look: Look) -> None:
     with stand_in(host="[::1]") as port:
         fact = look(f"[::1]:{port}")
     assert (fact.outcome, fact.name, fact.ips) == ("answered", "worker:1", ("::1",))
 
 
-def test_a_grpc_server_that_is_not_tensorflow() -> None:
+def test_a_grpc_server_that_is_not_tensorflow(look: Look) -> None:
     with stand_in(service="helloworld.Greeter") as port:
         fact = look(f"127.0.0.1:{port}")
     assert fact.outcome == "not-tensorflow"
     assert "UNIMPLEMENTED" in fact.says
 
 
-def test_a_closed_port_refuses() -> None:
+def test_a_closed_port_refuses(look: Look) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     assert look(f"127.0.0.1:{port}").outcome == "refused"
 
 
-def test_a_listener_that_never_accepts_stalls() -> None:
+def test_a_listener_that_never_accepts_stalls(look: Look) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         fact = look(f"127.0.0.1:{listener.getsockname()[1]}")
     assert (fact.outcome, fact.says) == ("stalled", "connected, and no word in 0.6 s")
 
 
-def test_a_full_backlog_is_silence() -> None:
+def test_a_full_backlog_is_silence(look: Look) -> None:
     """The kernel drops what it has no room for, so that it looks like a filter."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
@@ -125,7 +113,7 @@ print(way.tries, way.lost, way.p50_s)
     ]
 
 
-def test_a_name_without_meaning_is_unresolved() -> None:
+def test_a_name_without_meaning_is_unresolved(look: Look) -> None:
     fact = look("does-not-exist.invalid:2222")
     assert fact.outcome == "unresolved"
     assert fact.says
@@ -134,7 +122,7 @@ def test_a_name_without_meaning_is_unresolved() -> None:
 @pytest.mark.parametrize(
     "address", ["", "host-a", "host-a:", ":2222", "host-a:99999", "grpc://host-a:1", "::1:2222"]
 )
-def test_what_is_not_an_address_is_told_without_a_look(address: str) -> None:
+def test_what_is_not_an_address_is_told_without_a_look(look: Look, address: str) -> None:
     assert look(address).outcome == "bad-address"
 
 

@@ -5,21 +5,18 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from holdfast.model.cluster import TaskId
 from holdfast.model.facts import PathProbed
-from holdfast.probes.paths import Place, probe_paths
 
 SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 HEADERS_TYPE, PING_TYPE, CONTINUATION_TYPE = 1, 6, 9
 CONVERSATION_S = 10
-WORKER = TaskId("worker", 1)
 Talk = Callable[[socket.socket], None]
+Look = Callable[..., PathProbed]
 
 
 @contextlib.contextmanager
@@ -126,22 +123,6 @@ def never_answers_the_call(link: socket.socket) -> None:
         pass
 
 
-def clock() -> float:
-    return 7.0
-
-
-def look(address: str, *, answer_s: float = 0.6) -> PathProbed:
-    began_s = time.monotonic()
-    (fact,) = probe_paths(
-        [Place(address, WORKER)], at_s=clock, host="host-a", connect_s=1.0, answer_s=answer_s
-    )
-    assert time.monotonic() - began_s < 5
-    assert (fact.at_s, fact.host, fact.target) == (7.0, "host-a", WORKER)
-    assert len(fact.says) <= 300
-    assert fact.says.isprintable()
-    return fact
-
-
 @pytest.mark.parametrize(
     ("talk", "outcome", "words"),
     [
@@ -156,14 +137,14 @@ def look(address: str, *, answer_s: float = 0.6) -> PathProbed:
         (never_answers_the_call, "stalled", "no answer"),
     ],
 )
-def test_a_stranger_is_told_apart_in_time(talk: Talk, outcome: str, words: str) -> None:
+def test_a_stranger_is_told_apart_in_time(look: Look, talk: Talk, outcome: str, words: str) -> None:
     with stranger(talk) as address:
         fact = look(address)
     assert fact.outcome == outcome, fact.says
     assert words in fact.says
 
 
-def test_a_tls_server_is_not_grpc_and_the_hint_says_tls(tmp_path: Path) -> None:
+def test_a_tls_server_is_not_grpc_and_the_hint_says_tls(look: Look, tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
     subprocess.run(
