@@ -6,24 +6,21 @@ ends its answer must not hold up anybody, and its memory is gone when training b
 """
 
 import contextlib
-import os
-import selectors
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from holdfast.agent.clock import Clock
 from holdfast.agent.scan import step_back
+from holdfast.agent.serve import serve, tell
 from holdfast.agent.start_order import StartOrder
 from holdfast.agent.start_processes import Processes
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.cluster import ClusterSpec, TaskId
-from holdfast.model.codec import encode
 from holdfast.model.errors import HoldfastError
-from holdfast.model.facts import Fact, PathProbed, ProbeBlind
+from holdfast.model.facts import PathProbed, ProbeBlind
 from holdfast.model.path import Outcome
 from holdfast.model.standing import is_ready
 from holdfast.probes.paths import Place, probe_paths
@@ -54,7 +51,7 @@ class Looker:
         run_dir = open_run_dir(Path(order.run_dir))
         self._processes = Processes(run_dir, ClusterSpec(given), host=order.host, clock=self._clock)
 
-    def hear(self, words: str) -> None:
+    def hear(self, words: str) -> bool:
         """What the agent knows first: who has started, and who has ended."""
         what, _, rest = words.partition(" ")
         name, _, pid = rest.partition(" ")
@@ -63,11 +60,12 @@ class Looker:
         elif what == "ended":
             self._processes.ended(TaskId.parse(name))
             self._gone.add(TaskId.parse(name))
+        return True
 
     def look(self) -> bool:
         """One round; whether another one is needed."""
         self._cpu_s = time.process_time()
-        _send(self._processes.look())
+        tell(self._processes.look())
         awaited = [
             Place(address, task)
             for task, address in self._members.items()
@@ -105,7 +103,7 @@ class Looker:
         if told >= FACTS_A_ROUND_MAX or (before and same and look.at_s - before.at_s < again_s):
             return False
         self._told[key] = look
-        _send([look])
+        tell([look])
         return True
 
     def _is_needed(self) -> bool:
@@ -135,38 +133,14 @@ class Looker:
         return ProbeBlind(at_s=self._clock.at_s(), host=self._order.host, probe="start-up", why=why)
 
 
-def _send(facts: Iterable[Fact]) -> None:
-    lines = b"".join(encode(fact) + b"\n" for fact in facts)
-    while lines:
-        lines = lines[os.write(1, lines) :]
-
-
-def _serve(looker: Looker) -> None:
-    """Look until everybody is up. Without a supervisor there is nobody to tell."""
-    told = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(0, selectors.EVENT_READ)
-        while True:
-            if selector.select(looker.pause_s()):
-                heard = os.read(0, 65_536)
-                if not heard:
-                    return
-                *lines, told = (told + heard).split(b"\n")
-                for line in lines:
-                    looker.hear(line.decode())
-                continue
-            if not looker.look():
-                return
-
-
 def main() -> None:
     step_back()
     looker = Looker(msgspec.json.decode(sys.argv[1], type=StartOrder))
     with contextlib.suppress(BrokenPipeError):
         try:
-            _serve(looker)
+            serve(looker.hear, looker.look, looker.pause_s)
         except HoldfastError as error:  # no grpcio here: the rest of the run does not need it
-            _send([looker.blind(error)])
+            tell([looker.blind(error)])
 
 
 if __name__ == "__main__":

@@ -7,10 +7,8 @@ later: the output is on disk.
 
 import contextlib
 import os
-import selectors
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,11 +16,11 @@ import msgspec
 
 from holdfast.agent.clock import Clock
 from holdfast.agent.release import releasable, release
+from holdfast.agent.serve import serve, tell
 from holdfast.diagnose import telling_lines
 from holdfast.logdir.run_dir import RunDir, open_run_dir
 from holdfast.model.cluster import TaskId
-from holdfast.model.codec import encode
-from holdfast.model.facts import Fact, OutputReleased, ProbeBlind
+from holdfast.model.facts import OutputReleased, ProbeBlind
 from holdfast.probes.output import Listener
 
 NICENESS = 19
@@ -61,6 +59,7 @@ class Scanner:
         self._order = order
         self._clock = Clock(order.zero_s)
         self._blind = False
+        self._more = False  # to be read at once
         self._streams = {
             (name, stream): Stream(
                 run_dir.open_log(TaskId.parse(name), order.attempt, stream),
@@ -79,18 +78,31 @@ class Scanner:
             attempt=self._order.attempt,
         )
 
+    def hear(self, words: str) -> bool:
+        """Read on until told to finish."""
+        word, _, name = words.partition(" ")
+        if word == "finish":
+            self.finish()
+            return False
+        self.read_tail(name)
+        return True
+
+    def pause_s(self) -> float:
+        return 0.0 if self._more else LOOK_EVERY_S
+
     def look(self) -> bool:
-        """One chunk of every stream that has grown; whether there is more to read."""
+        """One chunk of every stream that has grown. Always True: only `finish` ends it."""
         more = False
         for stream in self._streams.values():
             chunk = os.pread(stream.fd, CHUNK_BYTES, stream.listener.offset)
             if chunk:
-                _send(stream.listener.feed(chunk, self._clock.at_s()))
+                tell(stream.listener.feed(chunk, self._clock.at_s()))
                 more = more or len(chunk) == CHUNK_BYTES
                 self._release(stream)
             else:
-                _send(stream.listener.pause(self._clock.at_s()))
-        return more
+                tell(stream.listener.pause(self._clock.at_s()))
+        self._more = more
+        return True
 
     def read_tail(self, name: str) -> None:
         """A task has died: its last lines first, however far behind we are."""
@@ -105,14 +117,15 @@ class Scanner:
             cut = tail.find(b"\n") + 1
             ahead.offset += cut
             facts = ahead.feed(tail[cut:], self._clock.at_s()) + ahead.end(self._clock.at_s())
-            _send(facts[:-1])  # all but its OutputEnded: the stream is not read through yet
+            tell(facts[:-1])  # all but its OutputEnded: the stream is not read through yet
 
     def finish(self) -> None:
         """All tasks have ended: read everything to its end."""
-        while self.look():
-            pass
+        self._more = True
+        while self._more:
+            self.look()
         for stream in self._streams.values():
-            _send(stream.listener.end(self._clock.at_s()))
+            tell(stream.listener.end(self._clock.at_s()))
 
     def _release(self, stream: Stream) -> None:
         """Give the oldest bytes back to the disk, behind what we have read."""
@@ -131,7 +144,7 @@ class Scanner:
             blind = ProbeBlind(
                 at_s=self._clock.at_s(), host=listener.host, probe="keep-bytes", why=why
             )
-            _send([blind])
+            tell([blind])
             return
         fact = OutputReleased(
             at_s=self._clock.at_s(),
@@ -143,33 +156,7 @@ class Scanner:
             bytes_released=until - stream.released,
         )
         stream.released = until
-        _send([fact])
-
-
-def _send(facts: Iterable[Fact]) -> None:
-    lines = b"".join(encode(fact) + b"\n" for fact in facts)
-    while lines:
-        lines = lines[os.write(1, lines) :]
-
-
-def _serve(scanner: Scanner) -> None:
-    """Read on until told to finish. Without a supervisor there is nobody to tell."""
-    told = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(0, selectors.EVENT_READ)
-        more = False
-        while True:
-            if selector.select(0 if more else LOOK_EVERY_S):
-                heard = os.read(0, 65_536)
-                if not heard:
-                    return None
-                *lines, told = (told + heard).split(b"\n")
-                for line in lines:
-                    word, _, name = line.decode().partition(" ")
-                    if word == "finish":
-                        return scanner.finish()
-                    scanner.read_tail(name)
-            more = scanner.look()
+        tell([fact])
 
 
 def step_back() -> None:
@@ -195,7 +182,7 @@ def main() -> None:
     order = msgspec.json.decode(sys.argv[1], type=ScanOrder)
     scanner = Scanner(order, open_run_dir(Path(order.run_dir)))
     with contextlib.suppress(BrokenPipeError):
-        _serve(scanner)
+        serve(scanner.hear, scanner.look, scanner.pause_s)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from holdfast.agent.scan import ScanOrder
 from holdfast.agent.spawn import Spawned, adopt_orphans, ending_of, reap, reap_orphans, spawn
 from holdfast.agent.start_order import StartOrder
 from holdfast.agent.starting import Starting
+from holdfast.agent.watch import WatchOrder
+from holdfast.agent.watching import Watching
 from holdfast.logdir.run_dir import RunDir
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
@@ -87,6 +89,14 @@ class Agent:
         )
 
         self._starting = self._watch_start() if plan.watch_start else None
+        self._watching: Watching | None = Watching(
+            WatchOrder(
+                run_dir=plan.run_dir,
+                addresses={str(one.task): one.address for one in plan.tasks if one.address},
+                zero_s=clock.zero_s,
+                host=host,
+            )
+        )
 
     def _watch_start(self) -> Starting | None:
         """One task alone waits for nobody."""
@@ -133,6 +143,8 @@ class Agent:
         self._tasks[planned.task] = RunningTask(planned, spawned, streams)
         if self._starting:
             self._starting.started(planned.task, spawned.pid)
+        if self._watching:
+            self._watching.started(planned.task, spawned.pid)
         return TaskStarted(pid=spawned.pid, address=planned.address, **self._where(planned.task))
 
     def waitables(self) -> dict[int, Callable[[], Iterator[Batch]]]:
@@ -145,6 +157,8 @@ class Agent:
             found[self._reading.fd] = self._hear
         if self._starting:
             found[self._starting.fd] = self._hear_start
+        if self._watching:
+            found[self._watching.fd] = self._hear_watch
         return found
 
     def _hear_start(self) -> Iterator[Batch]:
@@ -153,6 +167,20 @@ class Agent:
             self._end_start_watch()
         else:
             yield facts
+
+    def _hear_watch(self) -> Iterator[Batch]:
+        facts = self._watching.hear() if self._watching else None
+        if facts is None:
+            self._end_watch()
+            why = "it ended early: from here on only deaths and lines are seen"
+            yield [ProbeBlind(probe="watcher", why=why, **self._where(None))]
+        else:
+            yield facts
+
+    def _end_watch(self) -> None:
+        if self._watching:
+            self._watching.close()
+            self._watching = None
 
     def _end_start_watch(self) -> None:
         if self._starting:
@@ -198,6 +226,8 @@ class Agent:
         del self._tasks[task]
         if self._starting:
             self._starting.ended(task)
+        if self._watching:
+            self._watching.ended(task)
         if self._reading:
             self._reading.read_tail(task)
 
@@ -289,6 +319,7 @@ class Agent:
     def close(self, grace_s: float) -> Iterator[Batch]:
         """The attempt is over: nothing of it stays, and its output is read to the end."""
         self._end_start_watch()
+        self._end_watch()
         spare = frozenset({self._reading.pid} if self._reading else ())
         yield from end_leftovers(
             spare=spare, grace_s=grace_s, at_s=self._clock.at_s(), host=self._host

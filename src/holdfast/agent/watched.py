@@ -18,6 +18,7 @@ class Watched:
     streams: Mapping[str, int]  # out, err -> a descriptor for reading
     pids: tuple[int, ...] = ()  # that process and all below it, nearest first
     main: int = 0  # the process that trains: it has loaded TensorFlow; else the last one
+    trains: bool = False  # whether it has
     state: str = ""  # of that process: the kernel's letter
     cpu_s: float = 0.0  # used so far by those of `pids` that live
 

@@ -1,0 +1,140 @@
+"""The process that watches the tasks of this host while they train, about once a second.
+
+It reads /proc and the ends of files, and waits for nobody. What it sees goes up as facts; it
+judges no more than whether something is worth telling. Its death costs us looks, nothing else.
+"""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from holdfast.agent.clock import Clock
+from holdfast.agent.serve import serve, tell
+from holdfast.agent.watched import Look, Watched
+from holdfast.logdir.run_dir import open_run_dir
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact, ProbeBlind
+from holdfast.model.watch_facts import ObserverLate
+from holdfast.probes.process import children_by_parent, descendants, stat_of
+from holdfast.probes.versions import loaded_tensorflow
+
+EVERY_S = 1.0
+REST_FOR_WORK = 120  # never much more than 0.8 % of a core, however many tasks there are
+FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are known
+TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
+LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
+FACTS_A_ROUND_MAX = 200
+
+
+class WatchOrder(msgspec.Struct):
+    """Whom to watch, and how the facts are stamped."""
+
+    run_dir: str
+    addresses: dict[str, str]  # task -> where its server listens
+    zero_s: float
+    host: str
+
+
+class Watcher:
+    def __init__(self, order: WatchOrder) -> None:
+        self._order = order
+        self._clock = Clock(order.zero_s)
+        self._run_dir = open_run_dir(Path(order.run_dir))
+        self._tasks: dict[TaskId, Watched] = {}
+        self._looks: list[Look] = []
+        self._blind: set[str] = set()  # looks that have failed, and were told
+        self._family_s = self._trainer_s = -FAMILY_EVERY_S
+        self._due_s = 0.0  # when the next look should come
+        self._cpu_s = 0.0
+
+    def hear(self, words: str) -> bool:
+        """Who has started, and who has ended: the agent knows it first."""
+        what, _, rest = words.partition(" ")
+        name, _, pid = rest.partition(" ")
+        task = TaskId.parse(name)
+        if what == "started":
+            streams = {stream: self._run_dir.open_log(task, 1, stream) for stream in ("out", "err")}
+            self._tasks[task] = Watched(
+                task=task,
+                pid=int(pid),
+                address=self._order.addresses.get(name, ""),
+                streams=streams,
+                pids=(int(pid),),
+                main=int(pid),
+            )
+            self._family_s = self._trainer_s = -FAMILY_EVERY_S
+        elif what == "ended":
+            self._tasks.pop(task, None)
+        return True
+
+    def look(self) -> bool:
+        """One round. Always True: the watcher ends when nobody listens."""
+        self._cpu_s = time.process_time()
+        at_s = self._clock.at_s()
+        facts: list[Fact] = []
+        if self._due_s and at_s - self._due_s > LATE_S:
+            late_s = round(at_s - self._due_s, 3)
+            facts.append(ObserverLate(at_s=at_s, host=self._order.host, late_s=late_s))
+        self._refresh(at_s)
+        for look in self._looks:
+            facts += self._safely(look, at_s)
+        tell(facts[:FACTS_A_ROUND_MAX])
+        return True
+
+    def pause_s(self) -> float:
+        """Until the next look; the more a round costs, the longer."""
+        used_s = time.process_time() - self._cpu_s
+        pause_s = max(EVERY_S, REST_FOR_WORK * used_s)
+        self._due_s = self._clock.at_s() + pause_s
+        return pause_s
+
+    def _safely(self, look: Look, at_s: float) -> Iterator[Fact]:
+        """A look that crashes hides no other, and is told once."""
+        name = type(look).__name__
+        try:
+            yield from look.look(self._tasks, at_s)
+        except Exception as error:  # noqa: BLE001 - strangers' processes, files and sockets
+            if name not in self._blind:
+                self._blind.add(name)
+                why = f"{type(error).__name__}: {error}"[:300]
+                yield ProbeBlind(at_s=at_s, host=self._order.host, probe=name, why=why)
+
+    def _refresh(self, at_s: float) -> None:
+        """Who belongs to each task now, and what its main process is doing."""
+        if at_s - self._family_s >= FAMILY_EVERY_S:
+            self._family_s = at_s
+            children = children_by_parent()
+            for watched in self._tasks.values():
+                below = descendants(watched.pid, children)
+                watched.pids = (watched.pid, *(process.pid for process in below))
+        search = at_s - self._trainer_s >= TRAINER_EVERY_S
+        self._trainer_s = at_s if search else self._trainer_s
+        for watched in self._tasks.values():
+            _refresh_one(watched, search=search)
+
+
+def _refresh_one(watched: Watched, *, search: bool) -> None:
+    stats = [stat for pid in watched.pids if (stat := stat_of(pid))]
+    watched.cpu_s = sum(stat.cpu_s for stat in stats)
+    alive = {stat.pid: stat for stat in stats}
+    if watched.main not in alive:
+        watched.main, watched.trains = watched.pids[-1], False
+    if search and not watched.trains:
+        found = next((pid for pid in reversed(watched.pids) if loaded_tensorflow(pid)), 0)
+        watched.main, watched.trains = found or watched.pids[-1], bool(found)
+    main = alive.get(watched.main)
+    watched.state = main.state if main else ""
+
+
+def main() -> None:
+    watcher = Watcher(msgspec.json.decode(sys.argv[1], type=WatchOrder))
+    with contextlib.suppress(BrokenPipeError):
+        serve(watcher.hear, watcher.look, watcher.pause_s)
+
+
+if __name__ == "__main__":
+    main()
