@@ -6,34 +6,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from holdfast.diagnose import diagnose
+from holdfast.coordinator.judging import Judging, Tell
 from holdfast.logdir.journal import Journal
 from holdfast.model.errors import StorageFailed
-from holdfast.model.evidence import Evidence
-from holdfast.model.facts import (
-    AttemptEnded,
-    EnvironmentSeen,
-    Fact,
-    LogLine,
-    PathProbed,
-    SpecRead,
-    SpecUnreadable,
-    StartBlocked,
-    TaskExited,
-    TaskNotStarted,
-    TimePassed,
-    TracebackSeen,
-)
-from holdfast.model.findings import Confidence, Diagnosis, Finding, Severity
+from holdfast.model.facts import AttemptEnded, Fact, TimePassed
+from holdfast.model.findings import Diagnosis
 from holdfast.model.orders import EndAttempt, Order
-from holdfast.model.path import Outcome
-from holdfast.model.standing import is_ready
 from holdfast.recover import conclude
 from holdfast.recover.life import Life, advance
 
 TICK_S = 0.25
-# After a death its last lines are still being read: wait for them before accusing anybody.
-JUDGE_AFTER_S = 1.0
 UNSAVED_MAX = 100_000
 Batch = list[Fact]
 
@@ -59,23 +41,23 @@ class Loop:
         sources: Iterable[Source],
         *,
         now: Callable[[], float],
-        tell: Callable[[Finding, Evidence], None],
+        tell: Tell,
     ) -> None:
         self._life = life
         self._journal = journal
         self._sources = tuple(sources)
         self._now = now
-        self._tell = tell
-        self._told: set[tuple[str, str]] = set()
-        self._judge_at_s: float | None = None
-        self._failed = False
+        self._judging = Judging(now=now, tell=tell)
         self._under_way: dict[int, Iterator[Batch]] = {}
         self._looking: Iterator[Batch] = iter(())
         self._idle = True  # nothing to look at until the next tick
-        self.facts: list[Fact] = []
         self.unsaved: list[Fact] = []
         self._trouble = False
         self.ending: EndAttempt | None = None
+
+    @property
+    def facts(self) -> list[Fact]:
+        return self._judging.facts
 
     def run(self, first: Iterable[Batch], host: str) -> None:
         """Until every task has ended."""
@@ -88,9 +70,8 @@ class Loop:
             if not self._take_next(self._looking):
                 self._looking = self._look()
             self._tick(TimePassed(at_s=self._now(), host=host))
-            if self._judge_at_s is not None and self._now() >= self._judge_at_s:
-                self._judge_at_s = None
-                self._tell_new(surely=True)
+            if self._judging.is_due():
+                self.take(self._judging.judge_live(host))
 
     def _look(self) -> Iterator[Batch]:
         """What nothing readable tells of, a little at a time; then a pause until the next tick."""
@@ -126,13 +107,8 @@ class Loop:
         if not batch:
             return
         self._append(batch)
-        self.facts += batch
+        self._judging.take(batch)
         for fact in batch:
-            if _is_failure(fact):
-                self._failed = True
-                self._judge_at_s = fact.at_s + JUDGE_AFTER_S
-            elif self._judge_at_s is None and _is_telling(fact, after_failure=self._failed):
-                self._judge_at_s = self._now() + JUDGE_AFTER_S  # read late, and still telling
             self._life, orders = advance(self._life, fact)
             self._obey(orders)
 
@@ -152,23 +128,12 @@ class Loop:
 
     def judge(self, at_s: float, host: str) -> tuple[Diagnosis, AttemptEnded]:
         """The verdict on the whole attempt."""
-        evidence, diagnosis = self._tell_new(surely=False)
+        evidence, diagnosis = self._judging.judge()
         conclusion = conclude(evidence, diagnosis)
         ended = AttemptEnded(
             at_s=at_s, host=host, exit_code=conclusion.exit_code, why=conclusion.why
         )
         return diagnosis, ended
-
-    def _tell_new(self, *, surely: bool) -> tuple[Evidence, Diagnosis]:
-        """Tell each finding once: during the run only what is sure and no mere echo."""
-        evidence = Evidence(self.facts)
-        diagnosis = diagnose(evidence)
-        for finding in diagnosis.findings:
-            key = (finding.name, str(finding.proof.culprit))
-            if key not in self._told and (not surely or _is_sure(finding)):
-                self._told.add(key)
-                self._tell(finding, evidence)
-        return evidence, diagnosis
 
     def _wait(self) -> list[tuple[int, Callable[[], Iterator[Batch]]]]:
         """Who speaks now, without those who are still under way."""
@@ -185,7 +150,7 @@ class Loop:
         life, orders = advance(self._life, tick)
         if orders:
             self._append([tick])
-            self.facts.append(tick)
+            self._judging.take([tick])
         self._life = life
         self._obey(orders)
 
@@ -196,25 +161,6 @@ class Loop:
             for source in self._sources:
                 for batch in source.obey(order):
                     self.take(batch)
-
-
-def _is_failure(fact: Fact) -> bool:
-    ended_badly = isinstance(fact, TaskExited) and fact.exit_code != 0
-    return ended_badly or isinstance(fact, TaskNotStarted)
-
-
-def _is_telling(fact: Fact, *, after_failure: bool) -> bool:
-    """What may prove a cause by itself: words after a failure, and what a start-up shows."""
-    if isinstance(fact, PathProbed):
-        return fact.outcome != Outcome.REFUSED and not is_ready(fact)
-    if isinstance(fact, LogLine | TracebackSeen):
-        return after_failure
-    return isinstance(fact, SpecRead | SpecUnreadable | EnvironmentSeen | StartBlocked)
-
-
-def _is_sure(finding: Finding) -> bool:
-    sure = finding.proof.confidence in {Confidence.CERTAIN, Confidence.HIGH}
-    return sure and not finding.cause.echo and finding.severity is Severity.ERROR
 
 
 def complain(words: str) -> None:

@@ -1,0 +1,162 @@
+"""When to judge, and what to tell of it: each finding once, each change of a task's state."""
+
+import time
+from collections.abc import Callable, Iterable
+
+from holdfast.coordinator.kept import kept
+from holdfast.diagnose import diagnose
+from holdfast.diagnose.states import TaskState, task_states
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import (
+    DiskMeasured,
+    EnvironmentSeen,
+    Fact,
+    LogLine,
+    PathProbed,
+    ProcessSeen,
+    SpecRead,
+    SpecUnreadable,
+    StartBlocked,
+    TaskExited,
+    TaskNotStarted,
+    TaskStarted,
+    TracebackSeen,
+)
+from holdfast.model.findings import Confidence, Diagnosis, Finding, Severity
+from holdfast.model.path import Outcome
+from holdfast.model.standing import is_ready
+from holdfast.model.watch_facts import (
+    HostSampled,
+    KernelSaid,
+    LinkSeen,
+    MemoryNearsLimit,
+    StacksSeen,
+    StateChanged,
+    StepsSeen,
+    TaskMoves,
+    TaskSampled,
+    TaskSlow,
+    TaskStill,
+)
+
+# After a death its last lines are still being read: wait for them before accusing anybody.
+AFTER_DEATH_S = 0.6
+# What is seen of one moment comes in several facts: the second look follows within a second.
+AFTER_WORD_S = 1.0
+AFTER_LOOK_S = 0.3
+AFTER_SAMPLE_S = 20.0  # what is told of healthy tasks changes little
+REST_FOR_WORK = 50  # judging takes 2 % of a core, not more, and only in trouble
+FORGET_S = 60.0  # a finding that no longer holds is told again when it comes back after this
+FACTS_MIN = 2_000
+LOOKS = (LinkSeen, KernelSaid, MemoryNearsLimit, StacksSeen, TaskMoves, TaskSlow, TaskStill)
+SAMPLES = (DiskMeasured, HostSampled, PathProbed, StepsSeen, TaskSampled, TaskStarted)
+
+Tell = Callable[[Finding, Evidence], None]
+
+
+class Judging:
+    """Holds the facts of the attempt, and judges them no more often than is worth it."""
+
+    def __init__(self, *, now: Callable[[], float], tell: Tell) -> None:
+        self.facts: list[Fact] = []
+        self._now = now
+        self._tell = tell
+        self._told: dict[tuple[str, str], float] = {}
+        self._states: dict[TaskId, TaskState] = {}
+        self._due_s: float | None = None
+        self._rested_s = 0.0  # before this we do not judge again
+        self._failed = False
+        self._facts_max = FACTS_MIN
+
+    def take(self, facts: Iterable[Fact]) -> None:
+        for fact in facts:
+            self.facts.append(fact)
+            self._failed = self._failed or _is_failure(fact)
+            after_s = _patience_s(fact, after_failure=self._failed)
+            if after_s is not None:
+                due_s = self._now() + after_s
+                self._due_s = due_s if self._due_s is None else min(self._due_s, due_s)
+            if _is_failure(fact):
+                self._due_s = fact.at_s + AFTER_DEATH_S
+        if len(self.facts) > self._facts_max:
+            self.facts = kept(self.facts)
+            self._facts_max = max(FACTS_MIN, 2 * len(self.facts))
+
+    def is_due(self) -> bool:
+        return self._due_s is not None and self._now() >= max(self._due_s, self._rested_s)
+
+    def judge_live(self, host: str) -> list[Fact]:
+        """Tell what is sure by now; how the tasks' states have changed goes into the journal."""
+        self._due_s = None
+        began_s = time.process_time()
+        evidence, diagnosis = self._judged(surely=True)
+        changes = self._changes(evidence, diagnosis, host)
+        self._rested_s = self._now() + REST_FOR_WORK * (time.process_time() - began_s)
+        return changes
+
+    def judge(self) -> tuple[Evidence, Diagnosis]:
+        """The verdict on the whole attempt."""
+        return self._judged(surely=False)
+
+    def _judged(self, *, surely: bool) -> tuple[Evidence, Diagnosis]:
+        """Tell each finding once: during the run only what is sure and no mere echo."""
+        evidence = Evidence(self.facts)
+        diagnosis = diagnose(evidence)
+        at_s = self._now()
+        holds = {(found.name, str(found.proof.culprit)): found for found in diagnosis.findings}
+        for key, finding in holds.items():
+            if key not in self._told and (not surely or _is_sure(finding)):
+                self._tell(finding, evidence)
+                self._told[key] = at_s
+            elif key in self._told:
+                self._told[key] = at_s
+        self._told = {
+            key: told_s
+            for key, told_s in self._told.items()
+            if key in holds or at_s - told_s < FORGET_S
+        }
+        return evidence, diagnosis
+
+    def _changes(self, evidence: Evidence, diagnosis: Diagnosis, host: str) -> list[Fact]:
+        states = task_states(evidence, diagnosis.findings)
+        at_s = self._now()
+        changes: list[Fact] = [
+            StateChanged(
+                at_s=at_s,
+                host=host,
+                task=task,
+                state=state.name,
+                before=self._states[task].name if task in self._states else "",
+                says=state.says,
+            )
+            for task, state in states.items()
+            if task not in self._states or self._states[task].name != state.name
+        ]
+        self._states = states
+        return changes
+
+
+def _is_failure(fact: Fact) -> bool:
+    ended_badly = isinstance(fact, TaskExited) and fact.exit_code != 0
+    return ended_badly or isinstance(fact, TaskNotStarted)
+
+
+def _patience_s(fact: Fact, *, after_failure: bool) -> float | None:
+    """After what time a fact is worth a judgement; None: it changes nothing by itself."""
+    if isinstance(fact, PathProbed) and fact.outcome != Outcome.REFUSED and not is_ready(fact):
+        return AFTER_WORD_S
+    if isinstance(fact, LogLine | TracebackSeen):
+        return AFTER_WORD_S if after_failure else None
+    if isinstance(fact, SpecRead | SpecUnreadable | EnvironmentSeen | StartBlocked):
+        return AFTER_WORD_S
+    if isinstance(fact, (*LOOKS, ProcessSeen)):
+        return AFTER_LOOK_S
+    if isinstance(fact, (*SAMPLES, TaskExited)):
+        return AFTER_SAMPLE_S
+    return None
+
+
+def _is_sure(finding: Finding) -> bool:
+    sure = finding.proof.confidence in {Confidence.CERTAIN, Confidence.HIGH}
+    return sure and not finding.cause.echo and finding.severity is not Severity.INFO

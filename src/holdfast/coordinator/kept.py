@@ -1,0 +1,42 @@
+"""Which facts stay in memory: a job that trains for weeks must not fill it with samples."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from holdfast.model.facts import DiskMeasured, Fact, ProcessSeen, SocketsSeen, TaskIdle
+from holdfast.model.watch_facts import (
+    HostSampled,
+    LinkSeen,
+    MemoryNearsLimit,
+    ObserverLate,
+    StacksSeen,
+    StateChanged,
+    StepsSeen,
+    TaskMoves,
+    TaskSampled,
+    TaskSlow,
+    TaskStill,
+)
+
+# Of each task or host the newest so many; the journal has them all.
+KEPT_MAX: dict[type[Fact], int] = {
+    **dict.fromkeys((StepsSeen, TaskSampled, HostSampled, DiskMeasured, TaskIdle), 40),
+    **dict.fromkeys((TaskStill, TaskMoves, TaskSlow, LinkSeen, MemoryNearsLimit), 60),
+    **dict.fromkeys((ProcessSeen, SocketsSeen, StateChanged, ObserverLate), 60),
+    StacksSeen: 6,
+}
+
+
+def kept(facts: Iterable[Fact]) -> list[Fact]:
+    """Without the oldest of what is told again and again."""
+    seen: Counter[object] = Counter()
+    newest_first: list[Fact] = []
+    for fact in reversed(list(facts)):
+        limit = KEPT_MAX.get(type(fact))
+        if limit is not None:
+            key = (type(fact), fact.task, fact.host)
+            seen[key] += 1
+            if seen[key] > limit:
+                continue
+        newest_first.append(fact)
+    return newest_first[::-1]
