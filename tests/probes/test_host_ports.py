@@ -9,8 +9,8 @@ import psutil
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import AddressNotHere, PortHeld, ProbeBlind
+from holdfast.probes.links import Sockets, sockets_of
 from holdfast.probes.net import ips_of, is_here, own_port
-from holdfast.probes.sockets import Sockets, sockets_of
 
 WHERE = {"at_s": 0.5, "host": "host-a"}
 WORKER = TaskId("worker", 1)

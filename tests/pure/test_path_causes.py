@@ -39,8 +39,8 @@ def line(task: TaskId, text: str, at_s: float = 5.0) -> LogLine:
     return LogLine(at_s=at_s, host="h", task=task, text=text)
 
 
-def blind(task: TaskId, *, answered: bool = False) -> PeersListed:
-    return PeersListed(at_s=2, host="h", task=task, address="a:1", answered=answered)
+def blind(task: TaskId, at_s: float = 2, *, answered: bool = False) -> PeersListed:
+    return PeersListed(at_s=at_s, host="h", task=task, address="a:1", answered=answered)
 
 
 def blocked(missing: str, *waiting: str) -> StartBlocked:
@@ -278,13 +278,35 @@ def test_a_chief_that_tries_in_vain_is_not_the_one_that_stalls() -> None:
 
 def test_whoever_cannot_see_a_peer_that_we_see_is_cut_off() -> None:
     facts = (look(A, "answered"), look(B, "answered"))
-    one = (*facts, blind(A), blind(B, answered=True))
+    one = (*facts, blind(A), blind(A, 7), blind(B, answered=True))
     assert found(*one) == [("error", "partition", "worker:0")]
-    both = (*facts, blind(A), blind(B))
+    both = (*facts, blind(A), blind(A, 7), blind(B), blind(B, 7))
     assert found(*both) == [("error", "partition", "None")]
-    assert found(*facts, blind(A)) == []  # worker:1 was not asked
+    assert found(*facts, blind(A), blind(A, 7)) == []  # worker:1 was not asked
     nobody = PeersListed(at_s=2, host="h", address="a:1", answered=False)
     assert found(*facts, blind(A, answered=True), blind(B, answered=True), nobody) == []
+
+
+def test_one_late_answer_cuts_nobody_off() -> None:
+    facts = (look(A, "answered"), look(B, "answered"), blind(B, answered=True))
+    assert found(*facts, blind(A)) == []
+    assert found(*facts, blind(A), blind(A, 7, answered=True)) == []
+
+
+def test_silence_over_a_slow_path_is_only_likely() -> None:
+    slow = (look(A, "answered", took_s=1.0), look(B, "answered"), blind(B, answered=True))
+    silent = (blind(A), blind(A, 7))
+    assert found(*slow, *silent) == [("warning", "partition", "worker:0")]
+    again = look(A, "answered", 7, took_s=0.01)
+    assert found(*slow, *silent, again) == [("error", "partition", "worker:0")]
+
+
+@pytest.mark.parametrize("outcome", ["filtered", "not-grpc"])
+def test_one_look_is_likely_and_two_are_high(outcome: str) -> None:
+    once = (look(A, "answered"), look(B, outcome))
+    assert diagnose(Evidence(once)).findings[0].proof.confidence == "likely"
+    twice = (*once, look(B, outcome, 4))
+    assert diagnose(Evidence(twice)).findings[0].proof.confidence == "high"
 
 
 @pytest.mark.parametrize("state", ["T", "t", "D"])

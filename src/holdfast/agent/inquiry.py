@@ -19,16 +19,18 @@ from holdfast.model.facts import (
 )
 from holdfast.model.path import Outcome
 from holdfast.model.spec import claimed, members, read_spec
-from holdfast.model.standing import is_ready
+from holdfast.model.standing import CUT, is_ready
 from holdfast.probes.definitions import definitions_here
 from holdfast.probes.environment import environment_of, seen_environment
+from holdfast.probes.links import Sockets, sockets_of
 from holdfast.probes.net import is_here
 from holdfast.probes.paths import Place, look_nearby, measure_paths, probe_paths, probe_peers
 from holdfast.probes.process import stat_of
-from holdfast.probes.sockets import Sockets, sockets_of
 from holdfast.probes.versions import loaded_tensorflow, versions_of_process
 
-CONNECT_S, ANSWER_S, PEERS_S = 2.5, 1.5, 2.0
+CONNECT_S, ANSWER_S, PEERS_S, PEERS_AGAIN_S = 2.5, 1.5, 2.0, 5.0
+# What a lost packet or a moment of work can make of a look: worth a second one.
+DOUBTFUL = frozenset({Outcome.STALLED, Outcome.NOT_GRPC, Outcome.NOT_TENSORFLOW, *CUT})
 WORK_S, TRYING_S = 1.5, 3.2  # between two looks at a process: does it work, does it still try
 NEARBY_MAX = 8  # tasks that are looked for elsewhere
 PLACES_MAX = 2_000
@@ -60,13 +62,15 @@ class Inquiry:
         looks = self.ask(self._places)
         whole = all(is_ready(look) for look in looks) and len(looks) > 1
         with ThreadPoolExecutor() as pool:
-            again = pool.submit(self.ask, _places_of(looks, Outcome.STALLED))
+            again = pool.submit(self.ask, _places_of(looks, *DOUBTFUL))
             measured = pool.submit(self._measure, looks if latency else [])
             here = self._processes_here(looks)
             asked = [look for look in looks if not _looks_elsewhere(look, here, looks)]
             listed = pool.submit(self._peers, asked if peers or (whole and peers is None) else [])
             facts = [*looks, *here, *again.result(), *listed.result(), *measured.result()]
-        if not whole:
+        if whole:
+            facts += self._peers_again(listed.result(), looks)
+        else:
             facts += self._processes_again(facts)
         return [*facts, *self._lost(facts)]
 
@@ -98,15 +102,24 @@ class Inquiry:
         )
         return [_named(look) for look in found]
 
-    def _peers(self, looks: Sequence[PathProbed]) -> list[PeersListed]:
+    def _peers(self, looks: Sequence[PathProbed], deadline_s: float = PEERS_S) -> list[PeersListed]:
         answering = [_at_ip(look) for look in looks if look.outcome == Outcome.ANSWERED]
-        return probe_peers(answering, at_s=self.at_s, host=self._host, deadline_s=PEERS_S)
+        return probe_peers(answering, at_s=self.at_s, host=self._host, deadline_s=deadline_s)
+
+    def _peers_again(
+        self, listed: Sequence[PeersListed], looks: Sequence[PathProbed]
+    ) -> list[Fact]:
+        """Those who named nobody get more time: on a bad line one lost packet takes seconds."""
+        silent = {fact.task for fact in listed if not fact.answered}
+        unanswered = [look for look in looks if look.target in silent]
+        if not unanswered:
+            return []
+        with ThreadPoolExecutor() as pool:
+            again = pool.submit(self.ask, _places_of(unanswered, Outcome.ANSWERED))
+            return [*self._peers(unanswered, PEERS_AGAIN_S), *again.result()]
 
     def _measure(self, looks: Sequence[PathProbed]) -> list[Fact]:
-        places = [
-            *_places_of(looks, Outcome.ANSWERED),
-            *_places_of(looks, Outcome.STALLED),
-        ]
+        places = _places_of(looks, Outcome.ANSWERED, Outcome.STALLED)
         return list(measure_paths(places, tries=LATENCY_TRIES, at_s=self.at_s, host=self._host))
 
     def _processes_here(self, looks: Sequence[PathProbed]) -> list[Fact]:
@@ -214,8 +227,8 @@ def _at_ip(look: PathProbed) -> Place:
     return Place(str(Address(look.ips[0], _port(look.address))), look.target)
 
 
-def _places_of(looks: Sequence[PathProbed], outcome: Outcome) -> list[Place]:
-    return [Place(look.address, look.target) for look in looks if look.outcome == outcome]
+def _places_of(looks: Sequence[PathProbed], *outcomes: Outcome) -> list[Place]:
+    return [Place(look.address, look.target) for look in looks if look.outcome in outcomes]
 
 
 def _named(look: PathProbed) -> PathProbed:

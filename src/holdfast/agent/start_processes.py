@@ -22,9 +22,9 @@ from holdfast.model.pattern import AnyOf
 from holdfast.model.spec import members, read_spec
 from holdfast.model.waiting import WAITING_WORDS
 from holdfast.probes.environment import environment_of, seen_environment
+from holdfast.probes.links import Sockets, sockets_of
 from holdfast.probes.paths import Place
 from holdfast.probes.process import Children, ProcessStat, children_by_parent, descendants, stat_of
-from holdfast.probes.sockets import Sockets, sockets_of
 from holdfast.probes.versions import loaded_tensorflow, versions_of_process
 
 IDLE_S = 4.0

@@ -49,12 +49,16 @@ class TaskNotStarted(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskExited(Fact):
-    """How a task's own process ended: exactly one of exit_code and signal is set."""
+    """How a task's own process ended: by exit_code or signal; with neither, nobody saw how."""
 
     exit_code: int | None = None
     signal: int | None = None
     core_dumped: bool = False
     core_pattern: str = ""
+
+    @property
+    def unseen(self) -> bool:
+        return self.exit_code is None and self.signal is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +171,8 @@ class DiskMeasured(Fact):
     free_inodes: int = -1  # -1: this file system does not count them
     purpose: str = ""  # what lies there: logs, work
     total_inodes: int = -1
+    device: str = ""  # that holds it, as the kernel's log calls it: sda1
+    left_s: float = -1.0  # until it is full, at the pace of the last minute; -1: nobody can say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +273,11 @@ class ProcessSeen(Fact):
     state: str  # the kernel's letter: T is stopped, D waits for storage
     cpu_s: float = 0.0
     loaded_tensorflow: bool = False
+    lasting_s: float = 0.0  # it was so in every look of this long; 0: this is one look
+    tracer: str = ""  # who holds it, of a state t: gdb (pid 4711)
+    frozen: str = ""  # the cgroup that is frozen around it
+    waits_in: str = ""  # the kernel's name for what its main thread waits in
+    path: str = ""  # the file that its main thread waits for, where that can be known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,11 @@ class Standing:
     def is_ready(self) -> bool:
         return is_ready(self.look)
 
+    @property
+    def seen_twice(self) -> bool:
+        """Whether two looks agree: one alone may be a lost packet."""
+        return self.look.at_s > self.since_s
+
 
 def is_ready(look: PathProbed) -> bool:
     """Whether the task itself answered, under its own name."""

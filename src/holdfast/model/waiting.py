@@ -2,22 +2,23 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
     Attached,
-    Fact,
     PeersListed,
     ProcessSeen,
     SocketsSeen,
     StartBlocked,
 )
+from holdfast.model.link_waits import link_waits
 from holdfast.model.named_tasks import tasks_in
 from holdfast.model.path import Outcome
 from holdfast.model.pattern import Pattern
+from holdfast.model.stack_waits import stack_waits
 from holdfast.model.standing import missing, not_found_by, standings
+from holdfast.model.wait import Wait
 
 STILL_WAITING = Pattern(r"CreateSession still waiting for response from worker:")
 # The names come on lines of their own, below `Example stragglers:`.
@@ -36,16 +37,6 @@ TRAINERS = frozenset({"chief", "worker"})
 WORKING_SHARE = 0.03  # of a core; a server that waits uses a tenth of that
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
-    """One task that cannot go on without another, and how we know."""
-
-    waiter: TaskId
-    awaited: TaskId
-    why: str
-    fact: Fact
-
-
 def waits_in(evidence: Evidence) -> tuple[Wait, ...]:
     """Each wait once, with its first proof. What a later look has answered is over."""
     found: dict[tuple[TaskId, TaskId], Wait] = {}
@@ -56,6 +47,8 @@ def waits_in(evidence: Evidence) -> tuple[Wait, ...]:
         *_blocked(evidence),
         *_connecting(evidence),
         *_incomplete(evidence),
+        *link_waits(evidence),
+        *stack_waits(evidence),
     ):
         if wait.waiter != wait.awaited:
             found.setdefault((wait.waiter, wait.awaited), wait)

@@ -58,6 +58,9 @@ class TaskSampled(Fact):
     main_cpu_share: float = 0.0  # its main thread alone
     waits_in: str = ""  # the kernel's name for what its main thread waits in
     storage_share: float = 0.0  # of the time it waited for storage
+    threads_starved_share: float = 0.0  # of the time all its threads wanted to run; 0: not asked
+    quota_cores: float = 0.0  # that its CPU cgroup may use; 0: no limit
+    quota_of: str = ""  # that cgroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +101,7 @@ class LinkSeen(Fact):
     recv_bytes: int = 0  # arrived, and not read by the task
     retransmits: int = 0  # in a row, without an answer
     lasting_s: float = 0.0  # since when this queue does not empty
+    recovered: int = 0  # how often in the last minute what was sent again got through
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,9 @@ class ThreadStack:
     name: str = ""
     running: bool = False  # on a core, or about to be
     holds: tuple[str, ...] = ()  # `file:line: code` of each `with` it stands in
+    # In the kernel: waker (without a time-out, for a thread of its own process), timer, shared
+    # (as waker, but maybe for another process), or the kernel's name for it. Empty: it runs.
+    blocked: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +136,7 @@ class KernelSaid(Fact):
     text: str
     pid: int = 0
     process: str = ""
+    device: str = ""  # the disk or GPU it speaks of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,8 @@ other hosts can reach.
 
 ## When this accusation would be wrong
 When the loss is only on the way from where we look: another place may reach it. Where somebody
-else gets an answer, the finding is `partition` instead. In a run a short cut is waited for.
+else gets an answer, the finding is `partition` instead. On a bad line a connection may lose
+all of its packets: after a single look it is only `likely`. In a run a short cut is waited for.
 """
 
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ def _proof(evidence: Evidence, standing: Standing) -> Proof:
     return Proof(
         facts=(look,),
         culprit=task,
-        confidence=Confidence.HIGH,
+        confidence=Confidence.HIGH if standing.seen_twice else Confidence.LIKELY,
         says=f"{what} {look.address} ({task}), seen from {look.host}: {why}",
         do=(
             f"ping {host}; nc -vz -w 5 {host} {port}",
@@ -71,5 +72,5 @@ cause = Cause(
     family="network-unreachable",
     detect=detect,
     remedy=AskHuman(),
-    yields_to=frozenset({"partition"}),
+    yields_to=frozenset({"partition", "host-lost"}),
 )

@@ -17,8 +17,9 @@ Correct the name, use the full name or the IP address, or repair the resolver.
 
 ## When this accusation would be wrong
 When the name resolves on the hosts of the tasks, but not where we look from: run the check
-there. A name that is resolved later, as a Kubernetes service is, is not accused in a run
-before it has failed for some seconds.
+there. A resolver that did not answer may have lost a packet, and the name may be right: then
+the finding says `likely`. A name that is resolved later, as a Kubernetes service is, is not
+accused in a run before it has failed for some seconds.
 """
 
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ UNKNOWN_NAME = Pattern(
     r"errors resolving ([^ :]+)|Domain name not found|Address lookup failed for ([^ :]+)"
     r"|Temporary failure in name resolution|Name or service not known"
 )
+NO_ANSWER = Pattern(r"Temporary failure|the resolver gave no answer")
 LASTING_S = 4.0
 WORDS_MAX = 100
 
@@ -59,7 +61,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             facts=(line, failure),
             culprit=task,
             seen_at=line.task if line.task != task else None,
-            confidence=Confidence.HIGH,
+            confidence=(Confidence.LIKELY if NO_ANSWER.search(line.text) else Confidence.HIGH),
             says=f"{line.task} cannot resolve the name of {task}{f': {name}' if name else ''}",
             do=_do(name or "NAME", task),
         )
@@ -77,6 +79,7 @@ def _looked_up(view: Standing) -> Proof:
     return Proof(
         facts=(look,),
         culprit=view.task,
+        confidence=Confidence.LIKELY if NO_ANSWER.search(look.says) else Confidence.CERTAIN,
         says=f"the name {name} of {view.task} ({look.address}) does not resolve on {look.host}"
         + (f": {said}" if said else ""),
         do=_do(name, view.task),

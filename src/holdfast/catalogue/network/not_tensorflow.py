@@ -17,7 +17,8 @@ Give the task another port in all definitions, or end the other program if it is
 
 ## When this accusation would be wrong
 When a proxy or a load balancer in between speaks before it passes on: TensorFlow needs a plain
-path to its peers.
+path to its peers. A server that is just being started or ended may speak oddly for a moment:
+after a single look it is only `likely`.
 """
 
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         yield Proof(
             facts=(look,),
             culprit=task,
-            confidence=Confidence.HIGH,
+            confidence=Confidence.HIGH if standing.seen_twice else Confidence.LIKELY,
             says=f"at {look.address}, where {task} should be, answers {what}{said}",
             do=(
                 f"on its host, see who it is: ss -ltnp 'sport = :{port}'",

@@ -2,14 +2,16 @@
 
 ## What you see
 The start-up passes and the first collective fails after 20 s with `connect() timed out`, or
-everything stands still. Each of the two answers others; only the way between them is cut.
+everything stands still. Each of the two answers others; only the way between them is cut. While
+a job trains, TensorFlow says nothing for 15 minutes, or that a task has crashed which lives.
 
 ## Why it happens
 A firewall rule for one direction or one pair, a route that exists one way only, hosts on two
 networks, a switch that is broken.
 
 ## How to confirm it by hand
-`nc -vz -w 5` from each of the two hosts to the other's port; one of them hangs.
+`nc -vz -w 5` from each of the two hosts to the other's port; one of them hangs. While a job
+trains, `ss -tino` shows data in Send-Q with `backoff:` on exactly the links between the two.
 
 ## What to do
 Repair the path in the direction that the finding names.
@@ -17,7 +19,10 @@ Repair the path in the direction that the finding names.
 ## When this accusation would be wrong
 When a task cannot be reached by anybody: then it is `filtered`. From outside we see that a task
 does not find one of its peers, but not always which: then the finding says `likely`. In a run a
-short cut is waited for.
+short cut is waited for. While a job trains, a path that loses one packet in five can look cut for
+some seconds: where packets got through before, it takes longer until it is called a cut. From
+one pair alone nobody can tell on whose side the fault is, nor, when both ends send in vain,
+whether it is one way only: acknowledgements take the same path.
 """
 
 from collections.abc import Iterator
@@ -33,22 +38,66 @@ from holdfast.model.facts import (
     SpecRead,
     StartBlocked,
 )
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.link_cuts import Cut, centres, cuts, lost_hosts
 from holdfast.model.remedies import AskHuman
 from holdfast.model.spec import members
-from holdfast.model.standing import CUT, GIVEN_UP_S, LASTING_S, Standing, missing, standings, views
-from holdfast.model.words import listed
+from holdfast.model.standing import (
+    CUT,
+    GIVEN_UP_S,
+    LASTING_S,
+    Standing,
+    is_ready,
+    missing,
+    standings,
+    views,
+)
+from holdfast.model.words import listed, seconds_text
 
 TRY_AGAIN_CODE = 75
+FAST_S = 0.25  # a status over a path that loses nothing; a lost packet alone costs more
 TRYING_S = 3.0  # a connection that is asked for this long has lost its first packets twice
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
+    yield from _while_training(evidence)
     yield from _seen_from_two_places(evidence)
     found = standings(evidence)
     all_answer = bool(found) and not missing(evidence)
     if all_answer:
         yield from list(_tried(evidence, found)) or _cannot_see(evidence, found)
+
+
+def _while_training(evidence: Evidence) -> Iterator[Proof]:
+    """Data that a kernel sends again and again, while both tasks live."""
+    found = cuts(evidence)
+    lost = [cut for across in lost_hosts(evidence, found).values() for cut in across]
+    for centre, mine in centres([cut for cut in found if cut not in lost]):
+        worst = max(mine, key=lambda cut: (cut.sure, cut.last.retransmits))
+        others = sorted({task for cut in mine for task in cut.pair} - {centre})
+        yield Proof(
+            facts=tuple(fact for cut in mine for fact in dict.fromkeys((cut.first, cut.last))),
+            culprit=centre,
+            seen_at=others[0] if len(others) == 1 else None,
+            confidence=Confidence.HIGH,
+            says=_cut_says(centre, others, mine, worst),
+            do=_do(str(worst.sender), worst.last.address),
+            exit_code=TRY_AGAIN_CODE,
+        )
+
+
+def _cut_says(centre: TaskId, others: list[TaskId], mine: list[Cut], worst: Cut) -> str:
+    last = worst.last
+    vain = (
+        f"{last.send_bytes} bytes from {worst.sender} to {worst.receiver} at {last.address} were"
+        f" sent again {last.retransmits} times in {seconds_text(last.lasting_s)}, and are not"
+        " acknowledged"
+    )
+    if len(others) > 1:
+        return f"{centre} is cut off from {listed(others)}, and all of them live: {vain}"
+    both = len({cut.sender for cut in mine}) > 1
+    way = ", nor are any the other way" if both else ""
+    return f"the path between {centre} and {others[0]} is cut, and both live: {vain}{way}"
 
 
 def _seen_from_two_places(evidence: Evidence) -> Iterator[Proof]:
@@ -65,7 +114,7 @@ def _seen_from_two_places(evidence: Evidence) -> Iterator[Proof]:
                 facts=(view.look, other.look, *((back,) if back else ())),
                 culprit=view.task,
                 seen_at=view.look.task,
-                confidence=Confidence.HIGH,
+                confidence=Confidence.HIGH if view.seen_twice else Confidence.LIKELY,
                 says=f"{_place(view)} cannot reach {view.task} at {view.look.address}, which"
                 f" answers {_place(other)}{too}: the path is cut{one_way}",
                 do=_do(_place(view), view.look.address),
@@ -130,22 +179,30 @@ def _patience_s(evidence: Evidence, at_s: float) -> float:
 
 
 def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]:
-    """All answer us, and some of them still look for a peer."""
+    """All answer us, and some of them still look for a peer, also when they are asked again.
+
+    One lost packet makes an answer late. Over a path that is slow by itself, even the second
+    silence may be no more than that.
+    """
     last = {listed.task: listed for listed in evidence.of(PeersListed) if listed.task}
     blind = [
-        fact for fact in last.values() if not fact.answered and not _looks_elsewhere(evidence, fact)
+        fact
+        for fact in last.values()
+        if _asked_in_vain(evidence, fact) and not _looks_elsewhere(evidence, fact)
     ]
     if not blind or len(last) < len(found):
         return
     lost = sorted(fact.task for fact in blind if fact.task)
     who = "one of its peers" if len(lost) == 1 else "each other, or one of their peers"
     alone = len(lost) == 1
+    fast = all(_answers_fast(evidence, task) for task in lost)
     yield Proof(
         facts=(*blind, *(found[task].look for task in lost if task in found)),
         culprit=lost[0] if alone else None,
-        confidence=Confidence.HIGH if alone else Confidence.LIKELY,
+        confidence=Confidence.HIGH if alone and fast else Confidence.LIKELY,
+        severity=None if fast else Severity.WARNING,
         says=f"{listed(lost)} cannot reach {who}, although every task answers us:"
-        " the path between them is cut",
+        f" the path between them is cut{'' if fast else ', or only slow'}",
         do=(
             f"on the host of {lost[0]}: "
             + "; ".join(
@@ -155,6 +212,18 @@ def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[P
             ),
         ),
     )
+
+
+def _asked_in_vain(evidence: Evidence, last: PeersListed) -> bool:
+    """Whether a task named no peers, neither at first nor when it was given more time."""
+    asked = list(evidence.of(PeersListed, last.task))[-2:]
+    return len(asked) > 1 and not any(fact.answered for fact in asked)
+
+
+def _answers_fast(evidence: Evidence, task: TaskId) -> bool:
+    """Whether the way from us to a task is good: then silence is not a matter of packets."""
+    looks = (look for look in evidence.of(PathProbed) if look.target == task and is_ready(look))
+    return any(look.took_s < FAST_S for look in looks)
 
 
 def _looks_elsewhere(evidence: Evidence, blind: PeersListed) -> bool:

@@ -33,7 +33,8 @@ from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.path import Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import Standing, is_ready, missing
-from holdfast.model.waiting import HEARD, Wait, waits_in
+from holdfast.model.wait import Wait
+from holdfast.model.waiting import HEARD, waits_in
 from holdfast.model.words import listed, wait
 
 HUNG_CODE = 124

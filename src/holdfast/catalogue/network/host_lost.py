@@ -1,0 +1,115 @@
+"""A host with its tasks is out of everybody's reach, all at once.
+
+## What you see
+Every task of one host goes silent in the same second. MultiWorkerMirroredStrategy says after
+some 10 s that one of them has crashed; with parameter servers nobody says anything for 15
+minutes.
+
+## Why it happens
+The machine lost its power, its kernel crashed, it was taken away by its provider, or its cable
+or its switch port failed.
+
+## How to confirm it by hand
+`ping HOST`; `ssh HOST uptime`; its console, or the page of its provider.
+
+## What to do
+Replace the host, or bring it back, and start the job again from its last checkpoint. A job
+that shall survive this writes its checkpoints elsewhere.
+
+## When this accusation would be wrong
+A network that is cut looks the same from outside: its tasks may live on, and find that all the
+others are lost. Of two halves of a cluster, the one without the first task is called lost. A
+host with a single task is only `likely`: a firewall can answer in its name.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import PathProbed
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.link_cuts import Cut, cuts, hosts_of, lost_hosts
+from holdfast.model.path import Outcome
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import AskHuman
+from holdfast.model.standing import CUT, is_ready, lasts, standings, views
+from holdfast.model.words import listed, seconds_text
+
+TRY_AGAIN_CODE = 75
+NO_WAY = Pattern(r"No route to host|Host is (?:down|unreachable)")
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    lost = lost_hosts(evidence, cuts(evidence))
+    for host, across in lost.items():
+        yield _by_links(evidence, host, across)
+    for host, looks in _unreachable(evidence).items():
+        if host not in lost:
+            yield _by_looks(host, looks)
+
+
+def _by_links(evidence: Evidence, host: str, across: list[Cut]) -> Proof:
+    hosts = hosts_of(evidence)
+    tasks = sorted({task for cut in across for task in cut.pair if hosts[task] == host})
+    others = sorted({task for cut in across for task in cut.pair} - set(tasks))
+    last = max(across, key=lambda cut: (cut.sure, cut.last.retransmits)).last
+    return Proof(
+        facts=tuple(cut.last for cut in across),
+        culprit=tasks[0],
+        confidence=Confidence.HIGH,
+        says=f"the host {host} is lost, with {listed(tasks)}: none of its tasks acknowledges what"
+        f" {listed(others)} send, for {seconds_text(last.lasting_s)} now",
+        do=_do(host, tasks),
+        exit_code=TRY_AGAIN_CODE,
+    )
+
+
+def _unreachable(evidence: Evidence) -> dict[str, list[PathProbed]]:
+    """Hosts of which every task was ready before and gets no packet now, seen from anywhere."""
+    found = standings(evidence)
+    hosts = hosts_of(evidence)
+    were_ready = {look.target for look in evidence.of(PathProbed) if is_ready(look)}
+    reached = {hosts.get(view.task) for view in views(evidence) if view.look.outcome not in CUT}
+    lost: dict[str, list[PathProbed]] = {}
+    for host in sorted(set(hosts.values()) - reached if reached else ()):
+        there = [standing for task, standing in found.items() if hosts.get(task) == host]
+        looks = [one.look for one in there if one.seen_twice and lasts(evidence, one)]
+        all_lost = looks and len(looks) == len(there)
+        if all_lost and were_ready >= {look.target for look in looks} and _nothing_answers(looks):
+            lost[host] = looks
+    return lost
+
+
+def _nothing_answers(looks: list[PathProbed]) -> bool:
+    """Of several tasks, silence is enough; of a single one, the network itself must say so."""
+    return len(looks) > 1 or (
+        looks[0].outcome == Outcome.UNREACHABLE and NO_WAY.search(looks[0].says) is not None
+    )
+
+
+def _by_looks(host: str, looks: list[PathProbed]) -> Proof:
+    tasks = sorted(look.target for look in looks if look.target)
+    alone = len(tasks) == 1
+    return Proof(
+        facts=tuple(looks),
+        culprit=tasks[0],
+        confidence=Confidence.LIKELY if alone else Confidence.HIGH,
+        says=f"the host {host} is lost, with {listed(tasks)}: they answered before, and now"
+        f" nothing there does, seen from {looks[0].host}",
+        do=_do(host, tasks),
+        exit_code=TRY_AGAIN_CODE,
+    )
+
+
+def _do(host: str, tasks: list[TaskId]) -> tuple[str, ...]:
+    return (
+        f"ping -c 3 {host}; see its console, or ask its provider",
+        f"move {listed(tasks)} to another host, and start again from the last checkpoint",
+    )
+
+
+cause = Cause(
+    family="host-lost",
+    detect=detect,
+    remedy=AskHuman(),
+)

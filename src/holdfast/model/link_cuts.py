@@ -1,0 +1,177 @@
+"""Paths between tasks that are cut while a job trains: what the kernels send again in vain."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from holdfast.model.address import Address, is_loopback, parse_address
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import CHIEF, Evidence
+from holdfast.model.facts import PathProbed, ProcessSeen, TaskStarted
+from holdfast.model.watch_facts import LinkSeen
+
+# The kernel waits 0.2 s before it sends again, then twice as long each time: the fourth time
+# is 3 s after the first. On a path that loses one packet in twenty, one in 100 000 fares so.
+SURE = ((4, 1.9), (3, 3.0))  # sent again so often, seen for so long
+# Where what was sent again got through before, packets are lost at random: waiting longer
+# proves little, so that two directions must fail together, or one for very long.
+SURE_IF_LOSSY_TWICE, SURE_IF_LOSSY = ((5, 8.0),), ((8, 30.0),)
+SUSPECT = 2  # times: too few to accuse, enough to tell who is the centre of it
+REPEATED_S = 15.0  # a link that does not flow is told every 5 s; later than this it is over
+GAVE_UP_S = 15.0  # what fails within this after a cut, fails over it
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What `sender` sends to `receiver` is not acknowledged, although both live."""
+
+    sender: TaskId
+    receiver: TaskId
+    first: LinkSeen
+    last: LinkSeen  # the longest of it
+    sure: bool
+
+    @property
+    def pair(self) -> frozenset[TaskId]:
+        return frozenset({self.sender, self.receiver})
+
+
+@dataclass(frozen=True, slots=True)
+class _Spell:
+    """A row of facts about one connection whose data is sent again and again."""
+
+    facts: tuple[LinkSeen, ...]
+    flows: bool  # it went on afterwards
+
+
+def cuts(evidence: Evidence) -> list[Cut]:
+    """Every direction between two tasks that is cut, or was until somebody failed over it."""
+    spells = [spell for spell in _spells(evidence) if _counts(evidence, spell)]
+    ends: dict[frozenset[TaskId | None], int] = {}
+    for spell in spells:
+        pair = frozenset({spell.facts[0].task, spell.facts[0].peer})
+        ends[pair] = ends.get(pair, 0) + 1
+    found: dict[tuple[TaskId, TaskId], Cut] = {}
+    for spell in spells:
+        worst = max(spell.facts, key=lambda fact: (fact.retransmits, fact.lasting_s))
+        if worst.task is None:
+            continue
+        pair = frozenset({worst.task, worst.peer})
+        sure = any(_is_sure(fact, ends=ends[pair]) for fact in spell.facts)
+        cut = Cut(worst.task, worst.peer, spell.facts[0], worst, sure)
+        before = found.setdefault((cut.sender, cut.receiver), cut)
+        if (cut.sure, before.first.at_s) > (before.sure, cut.first.at_s):
+            found[cut.sender, cut.receiver] = cut
+    return list(found.values())
+
+
+def _spells(evidence: Evidence) -> Iterator[_Spell]:
+    """Each until its connection flowed again, or was told of no more."""
+    by_link: dict[tuple[TaskId | None, TaskId, str], list[LinkSeen]] = {}
+    for fact in evidence.of(LinkSeen):
+        by_link.setdefault((fact.task, fact.peer, fact.address), []).append(fact)
+    for facts in by_link.values():
+        spell: list[LinkSeen] = []
+        for fact, later in zip(facts, (*facts[1:], None), strict=True):
+            if fact.retransmits >= SUSPECT and _both_live(evidence, fact):
+                spell.append(fact)
+            flows = later is not None and not later.send_bytes
+            if spell and (flows or later is None or later.at_s - fact.at_s > REPEATED_S):
+                yield _Spell(tuple(spell), flows)
+                spell = []
+
+
+def _both_live(evidence: Evidence, fact: LinkSeen) -> bool:
+    """Not after an end, and not while one is stopped: then its peer's data is not at fault."""
+    if fact.at_s > evidence.ending_s():
+        return False
+    for task in (fact.task, fact.peer):
+        exited = evidence.exit_of(task)
+        if exited is not None and exited.at_s <= fact.at_s:
+            return False
+        seen = [one for one in evidence.of(ProcessSeen, task) if one.at_s <= fact.at_s]
+        if seen and (seen[-1].state in {"T", "t"} or seen[-1].frozen):
+            return False
+    return True
+
+
+def _counts(evidence: Evidence, spell: _Spell) -> bool:
+    """It lasts until now, or somebody failed over it: a cut that healed harmed nobody."""
+    end_s = spell.facts[-1].at_s
+    lasts = not spell.flows and evidence.facts[-1].at_s - end_s <= REPEATED_S
+    failed = (failure.at_s - end_s for failure in evidence.failures())
+    return lasts or any(0 <= after_s <= GAVE_UP_S for after_s in failed)
+
+
+def _is_sure(fact: LinkSeen, *, ends: int) -> bool:
+    enough = SURE
+    if fact.recovered:
+        enough = (*SURE_IF_LOSSY, *(SURE_IF_LOSSY_TWICE if ends > 1 else ()))
+    return any(fact.retransmits >= again and fact.lasting_s >= for_s for again, for_s in enough)
+
+
+def centres(found: list[Cut]) -> Iterator[tuple[TaskId, list[Cut]]]:
+    """Who is at the centre of the cuts, each with those that it explains; the widest first.
+
+    Of two tasks that only cannot reach each other, one is as good as the other: it is named
+    whom the others need less.
+    """
+    left = list(found)
+    while left:
+        centre = max({task for cut in left for task in cut.pair}, key=partial(_weight, left))
+        mine = [cut for cut in left if centre in cut.pair]
+        left = [cut for cut in left if centre not in cut.pair]
+        if any(cut.sure for cut in mine):
+            yield centre, mine
+
+
+def _weight(found: list[Cut], task: TaskId) -> tuple[int, bool, bool, bool, TaskId]:
+    """The more peers a task is cut off from, the more it is the one."""
+    return (
+        len({cut.pair for cut in found if task in cut.pair}),
+        task != CHIEF,
+        task.role != "ps",  # it serves the others, too
+        all(task != cut.sender for cut in found),
+        task,
+    )
+
+
+def leader(tasks: tuple[TaskId, ...]) -> TaskId:
+    return CHIEF if CHIEF in tasks else TaskId("worker", 0)
+
+
+def hosts_of(evidence: Evidence) -> dict[TaskId, str]:
+    """The host in each task's address; nobody's whose address means a machine itself."""
+    places = {
+        **{look.target: look.address for look in evidence.of(PathProbed) if look.target},
+        **{fact.task: fact.address for fact in evidence.of(TaskStarted) if fact.task},
+    }
+    found: dict[TaskId, str] = {}
+    for task, text in places.items():
+        address = parse_address(text)
+        if isinstance(address, Address) and not is_loopback(address.host):
+            found[task] = address.host
+    return found
+
+
+def lost_hosts(evidence: Evidence, found: list[Cut]) -> dict[str, list[Cut]]:
+    """Hosts with several tasks, of which every one is cut off from all who are elsewhere.
+
+    Between two halves of a cluster, the one without the leader is the lost one.
+    """
+    hosts = hosts_of(evidence)
+    lost: dict[str, list[Cut]] = {}
+    for host in sorted(set(hosts.values()) - {hosts.get(leader(evidence.tasks), "")}):
+        there = {task for task, place in hosts.items() if place == host}
+        across = [
+            cut
+            for cut in found
+            if len(cut.pair & there) == 1 and all(task in hosts for task in cut.pair)
+        ]
+        reached = {task for cut in across for task in cut.pair}
+        elsewhere = {hosts[task] for task in reached - there}
+        others = set(hosts.values()) - {host}
+        all_cut = len(there) > 1 and there <= reached and elsewhere == others
+        if all_cut and any(cut.sure for cut in across):
+            lost[host] = across
+    return lost
