@@ -14,11 +14,16 @@ import msgspec
 
 from holdfast.agent.clock import Clock
 from holdfast.agent.serve import serve, tell
+from holdfast.agent.watch_host import HostLook
+from holdfast.agent.watch_links import LinkLook
+from holdfast.agent.watch_progress import ProgressLook
+from holdfast.agent.watch_stacks import StackLook
 from holdfast.agent.watched import Look, Watched
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, ProbeBlind
 from holdfast.model.watch_facts import ObserverLate
+from holdfast.model.words import listed
 from holdfast.probes.process import children_by_parent, descendants, stat_of
 from holdfast.probes.versions import loaded_tensorflow
 
@@ -28,6 +33,7 @@ FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are
 TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
 LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
 FACTS_A_ROUND_MAX = 200
+STACKS_MAX = 64  # tasks of this host whose stacks are taken at once
 
 
 class WatchOrder(msgspec.Struct):
@@ -45,7 +51,15 @@ class Watcher:
         self._clock = Clock(order.zero_s)
         self._run_dir = open_run_dir(Path(order.run_dir))
         self._tasks: dict[TaskId, Watched] = {}
-        self._looks: list[Look] = []
+        addresses = {TaskId.parse(name): where for name, where in order.addresses.items()}
+        self._progress = ProgressLook(order.host)
+        self._stacks = StackLook(run_dir=order.run_dir, zero_s=order.zero_s, host=order.host)
+        self._looks: list[Look] = [
+            HostLook(host=order.host, folders=[(order.run_dir, "logs")]),
+            LinkLook(order.host, addresses),
+            self._progress,
+            self._stacks,
+        ]
         self._blind: set[str] = set()  # looks that have failed, and were told
         self._family_s = self._trainer_s = -FAMILY_EVERY_S
         self._due_s = 0.0  # when the next look should come
@@ -82,8 +96,17 @@ class Watcher:
         self._refresh(at_s)
         for look in self._looks:
             facts += self._safely(look, at_s)
+        self._suspect(at_s)
         tell(facts[:FACTS_A_ROUND_MAX])
         return True
+
+    def _suspect(self, at_s: float) -> None:
+        """Where somebody stands still, what everybody is doing tells who keeps whom waiting."""
+        suspects = self._progress.suspects()
+        if suspects:
+            others = [task for task in self._tasks if task not in suspects]
+            wanted = [*sorted(suspects), *others][:STACKS_MAX]
+            self._stacks.want(wanted, f"{listed(sorted(suspects))} stood still", at_s)
 
     def pause_s(self) -> float:
         """Until the next look; the more a round costs, the longer."""

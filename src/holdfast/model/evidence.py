@@ -101,9 +101,18 @@ class Evidence:
     def failure_of(self, task: TaskId | None) -> TaskExited | None:
         """How a task ended, if it ended badly and by itself."""
         exited = self.exit_of(task)
-        if exited is None or exited.exit_code == 0 or self.ended_by_us(exited):
+        if exited is None or exited.exit_code == 0 or exited.unseen or self.ended_by_us(exited):
             return None
         return exited
+
+    def unseen_ends(self) -> tuple[TaskId, ...]:
+        """The tasks that are gone by themselves, and nobody knows how."""
+        gone = ((task, self.exit_of(task)) for task in self.tasks)
+        return tuple(
+            task
+            for task, exited in gone
+            if exited is not None and exited.unseen and not self.ended_by_us(exited)
+        )
 
     def failures(self) -> Iterator[TaskExited]:
         """Every task that ended badly and by itself, in the order of their names."""

@@ -1,5 +1,6 @@
 """What a supervisor is given to start with, as JSON and back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -48,6 +49,34 @@ def decode_plan(text: bytes) -> Plan:
         )
     except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"not a plan: {error!r}", do="start jobs with `holdfast run`") from error
+
+
+def plan_left(about: object, tasks: Sequence[str], *, run_dir: str) -> Plan:
+    """What run.json still says of a plan: who and where, but no command and no environment.
+
+    Enough to go on looking at what was started; nothing can be started from it.
+    """
+    try:
+        record = msgspec.convert(about, dict[str, Any])
+        job, cluster = record["job"], record["cluster"]
+        planned = tuple(
+            PlannedTask(
+                task=TaskId.parse(name), address=str(cluster.get(name, "")), command=("",), env={}
+            )
+            for name in tasks
+        )
+        return Plan(
+            run_id=str(record["run_id"]),
+            run_dir=run_dir,
+            cluster=ClusterSpec({one.task: one.address for one in planned}),
+            tasks=planned,
+            grace_s=float(job["grace_s"]),
+            keep_bytes=job["keep_bytes"],
+            start_deadline_s=float(job["start_deadline_s"]),
+            watch_start=False,
+        )
+    except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"run.json does not describe a run: {error!r}") from error
 
 
 def _planned(item: dict[str, Any]) -> PlannedTask:

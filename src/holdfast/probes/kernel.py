@@ -1,4 +1,4 @@
-"""The kernel's log: who was killed for memory, and by whose limit."""
+"""The kernel's log: who was killed for memory, and what it says of disks, GPUs and crashes."""
 
 import os
 from dataclasses import dataclass
@@ -7,6 +7,9 @@ from holdfast.model.pattern import Pattern
 
 RECORD_BYTES_MAX = 8_192
 RECORDS_A_LOOK_MAX = 2_000
+WORDS_A_LOOK_MAX = 8
+TEXT_LENGTH_MAX = 300
+NAME_LENGTH_MAX = 64
 
 # oom-kill:constraint=CONSTRAINT_MEMCG,...,oom_memcg=/a,task_memcg=/a/b,task=python,pid=7,uid=0
 _CONSTRAINT = Pattern(
@@ -14,6 +17,25 @@ _CONSTRAINT = Pattern(
     r"task=([^,]*),pid=(\d+)"
 )
 _KILLED = Pattern(r"Killed process (\d+) \(([^)]*)\).*?anon-rss:(\d+)kB")
+# A disk: I/O error, dev sda, sector 8 op 0x1; EXT4-fs error (device loop0): ...
+_DISKS = (
+    Pattern(r"I/O error,? (?:on )?dev(?:ice)? ([\w.-]+)"),
+    Pattern(r"(?:EXT[234]|BTRFS|F2FS)-?(?:fs)? (?:error|critical)[^(]*\(device ([\w.-]+)\)"),
+    Pattern(r"XFS \(([\w.-]+)\): .*(?:I/O [Ee]rror|[Ss]hut|[Cc]orruption)"),
+    Pattern(r"nfs: server (\S+) not responding"),
+)
+_SEGFAULT = Pattern(r"(?:traps: )?([^\s\[]+)\[(\d+)\]:? (?:segfault at|general protection|trap )")
+_GPU = Pattern(r"NVRM: Xid \((?:PCI:)?([\w:.]+)\): \d+(?:, pid='?(\d+))?(?:.*?name=([^,\s]+))?")
+_HUNG = Pattern(r"INFO: task (\S+):(\d+) blocked for more than")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWord:
+    about: str  # io-error, segfault, gpu, hung-task
+    text: str
+    pid: int = 0  # or a thread's number
+    process: str = ""
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +62,11 @@ class KernelLog:
     def oom_kills(self) -> list[OomKill]:
         """The OOM kills since the last call."""
         return [kill for record in self._records() if (kill := self._parse(record))]
+
+    def words(self) -> list[KernelWord]:
+        """What it has said since the last call that may explain a task's trouble, bounded."""
+        found = (word_in(record) for record in self._records())
+        return [word for word in found if word][:WORDS_A_LOOK_MAX]
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -78,3 +105,32 @@ class KernelLog:
             rss_bytes=int(killed.group(3)) * 1024,
             cgroup=self._limit_of.pop(pid, default),
         )
+
+
+def word_in(record: str) -> KernelWord | None:
+    """What a record of /dev/kmsg says of disks, GPUs, crashes and stuck processes."""
+    text = record.partition(";")[2].partition("\n")[0][:TEXT_LENGTH_MAX]
+    for disk in _DISKS:
+        if found := disk.search(text):
+            return KernelWord("io-error", text, device=_name(found.group(1)))
+    if found := _GPU.search(text):
+        pid, name = found.group(2), found.group(3)
+        return KernelWord("gpu", text, int(pid or 0), _name(name), _name(found.group(1)))
+    for about, pattern in (("segfault", _SEGFAULT), ("hung-task", _HUNG)):
+        if found := pattern.search(text):
+            return KernelWord(about, text, int(found.group(2)), _name(found.group(1)))
+    return None
+
+
+def process_of(thread: int) -> int:
+    """The process a thread belongs to: the kernel's log names threads. 0: it is gone."""
+    try:
+        with open(f"/proc/{thread}/status", "rb") as file:  # noqa: PTH123 - a few times a day
+            lines = file.read().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith(b"Tgid:")), 0)
+
+
+def _name(found: str | None) -> str:
+    return (found or "")[:NAME_LENGTH_MAX]

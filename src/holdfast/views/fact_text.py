@@ -38,6 +38,8 @@ def _exited(fact: facts.TaskExited) -> str:
     core = ", core dumped" if fact.core_dumped else ""
     if fact.signal is not None:
         return f"ended on {_signal(fact.signal)}{core}"
+    if fact.unseen:
+        return "ended, and nobody saw how"
     return f"ended with exit code {fact.exit_code}{core}"
 
 
@@ -68,7 +70,8 @@ def _disk(fact: facts.DiskMeasured) -> str:
     inodes = "" if fact.free_inodes < 0 else f", {fact.free_inodes:,} inodes free"
     purpose = f" ({fact.purpose})" if fact.purpose else ""
     free, total = bytes_text(fact.free_bytes), bytes_text(fact.total_bytes)
-    return f"{free} of {total} free in {fact.path}{purpose}{inodes}"
+    left = "" if fact.left_s < 0 else f", full in {seconds_text(fact.left_s)} at this pace"
+    return f"{free} of {total} free in {fact.path}{purpose}{inodes}{left}"
 
 
 def _port(fact: facts.PortHeld) -> str:
@@ -181,7 +184,11 @@ _STATES: Final = {
 def _process(fact: facts.ProcessSeen) -> str:
     did = _STATES.get(fact.state, f"was in state {fact.state}")
     loaded = "" if fact.loaded_tensorflow else ", and has not loaded TensorFlow"
-    return f"pid {fact.pid} {did} after {fact.cpu_s:.1f} s of CPU{loaded}"
+    lasting = f" for {seconds_text(fact.lasting_s)}" if fact.lasting_s else ""
+    by = f" by {fact.tracer}" if fact.tracer else ""
+    by = f", frozen with its cgroup {fact.frozen}" if fact.frozen else by
+    path = f" (at {fact.path})" if fact.path else ""
+    return f"pid {fact.pid} {did}{lasting}{by}{path} after {fact.cpu_s:.1f} s of CPU{loaded}"
 
 
 def _elsewhere(fact: facts.AddressNotHere) -> str:

@@ -1,8 +1,9 @@
 """A task was restarted behind the others' back: it answers with a new incarnation.
 
 ## What you see
-`… unexpectedly tried to connect with a different incarnation. It has likely restarted`, or
-steps that fail with `Aborted` or `Unavailable` once, for no visible reason.
+`… unexpectedly tried to connect with a different incarnation. It has likely restarted`,
+`Your worker job … was probably restarted`, `Leader incarnation ID mismatch`, or steps that fail
+with `Aborted` or `Unavailable` once, for no visible reason.
 
 ## Why it happens
 A container runtime, a scheduler or a script starts a dead task again by itself. Its address is
@@ -25,18 +26,30 @@ Where the definitions show that, the finding is about them.
 from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
-from holdfast.model.evidence import Evidence
-from holdfast.model.facts import PathProbed
+from holdfast.model.evidence import CHIEF, Evidence
+from holdfast.model.facts import LogLine, PathProbed
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.named_tasks import tasks_in
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
 from holdfast.model.standing import is_ready
 
-NEW_INCARNATION = Pattern(r"tried to connect with a different incarnation")
+NEW_INCARNATION = Pattern(
+    r"tried to connect with a different incarnation"
+    r"|was probably restarted\. Check your worker job"
+    r"|Leader incarnation ID mismatch"
+)
+JOINED = Pattern(r"(/job:\S+) has connected to coordination service\. Incarnation: (\d+)")
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
+    yield from _answers(evidence)
+    yield from _joined(evidence)
+    yield from _told(evidence)
+
+
+def _answers(evidence: Evidence) -> Iterator[Proof]:
+    """Who answered with one incarnation, and then with another."""
     answers: dict[TaskId | None, PathProbed] = {}
     for look in evidence.of(PathProbed):
         if not is_ready(look):
@@ -52,8 +65,36 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
                 f" (incarnation {look.incarnation}, before {before.incarnation})",
                 do=DO,
             )
+
+
+def _joined(evidence: Evidence) -> Iterator[Proof]:
+    """Who joined the leader's cluster twice, as two processes."""
+    before: dict[TaskId, tuple[str, LogLine]] = {}
+    for line in evidence.lines(JOINED):
+        found = JOINED.search(line.text)
+        for task in tasks_in(found.group(1)):
+            incarnation = found.group(2)
+            number, first = before.setdefault(task, (incarnation, line))
+            if number != incarnation:
+                before[task] = (incarnation, line)
+                yield Proof(
+                    facts=(first, line),
+                    culprit=task,
+                    seen_at=line.task if line.task != task else None,
+                    confidence=Confidence.HIGH,
+                    severity=None if any(evidence.failures()) else Severity.WARNING,
+                    says=f"{task} was restarted: it joined as a new process"
+                    f" (incarnation {incarnation}, before {number})",
+                    do=DO,
+                )
+
+
+def _told(evidence: Evidence) -> Iterator[Proof]:
+    """Whom others call restarted; it is believed when somebody failed."""
     for line in evidence.lines(NEW_INCARNATION):
         named = [task for task in tasks_in(line.text) if task != line.task]
+        if not named and "Leader" in line.text:
+            named = [CHIEF if CHIEF in evidence.tasks else TaskId("worker", 0)]
         if named and any(evidence.failures()):
             yield Proof(
                 facts=(line,),
@@ -74,7 +115,7 @@ DO = (
 cause = Cause(
     family="peer-restarted",
     detect=detect,
-    hears=(NEW_INCARNATION,),
+    hears=(NEW_INCARNATION, JOINED),
     remedy=Relaunch(),
     echo=True,
 )

@@ -1,0 +1,256 @@
+"""Whether the tasks of this host go on, and who keeps the others waiting."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.agent.watched import Watched
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact
+from holdfast.model.movement import Movement, Signs, Stillness
+from holdfast.model.pattern import AnyOf
+from holdfast.model.straggling import Slow, Straggling, Work
+from holdfast.model.steps import UNTOLD, Steps, steps_told
+from holdfast.model.waiting import WAITING_WORDS
+from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskSlow, TaskStill
+from holdfast.probes.progress import Left, Output, Traces
+from holdfast.probes.rhythm import Rhythm, rhythm_of
+
+LATE_S = 1.0  # a look that comes this much after its time
+INTERVALS_KEPT = 15
+STILL_AGAIN_S, STILL_AGAIN_MAX_S = 5.0, 60.0
+STEPS_AGAIN_S, SLOW_AGAIN_S = 30.0, 15.0
+PACE_CHANGED = 3.0
+TRACES_EVERY_S = 5.0
+STOPPED = frozenset({"T", "t"})
+SERVERS = frozenset({"ps"})
+RUNS = frozenset({"R", "D"})
+
+
+@dataclass(slots=True)
+class _Task:
+    """What is known of one task's process, and what was told of it."""
+
+    pid: int
+    movement: Movement
+    output: Output = field(default_factory=Output)
+    traces: Traces = field(default_factory=Traces)
+    steps: Steps = UNTOLD
+    step: int = -1  # the furthest that any source has told
+    source: str = ""
+    left: Left = field(default_factory=Left)
+    rhythm: Rhythm | None = None
+    cpu_s: float = 0.0
+    work: Work | None = None  # what the last look saw, of a task that trains
+    slow_told_s: float | None = None
+    looked_s: float = 0.0
+    traced_s: float = float("-inf")
+    still: Stillness | None = None  # as of the last look
+    still_told_s: float | None = None
+    still_again_s: float = STILL_AGAIN_S
+    longest_s: float = 0.0  # of the stillness that was told
+    pace: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=64))
+    steps_told_s: float | None = None
+    step_s_told: float = 0.0
+
+    def step_s(self) -> float:
+        """How long a step takes, by those that were told lately; 0: nobody knows."""
+        if not self.pace:
+            return 0.0
+        (first_s, first), (last_s, last) = self.pace[0], self.pace[-1]
+        return (last_s - first_s) / (last - first) if last > first else 0.0
+
+
+class ProgressLook:
+    """Looks at steps, main threads and processes; tells of who stands still against its habit."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._tasks: dict[TaskId, _Task] = {}
+        self._intervals: deque[float] = deque(maxlen=INTERVALS_KEPT)
+        self._looked_s: float | None = None
+        self._waiting = AnyOf(WAITING_WORDS)
+        self._straggling = Straggling()
+
+    def look(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
+        for gone in self._tasks.keys() - tasks.keys():
+            del self._tasks[gone]
+        late_s = self._late_s(at_s)
+        held = any(watched.state in STOPPED for watched in tasks.values())
+        for task, watched in tasks.items():
+            known = self._known(task, watched)
+            self._see(known, watched, at_s, late_s=late_s, held=held)
+            yield from self._steps_facts(task, known, at_s)
+            yield from self._still_facts(task, known, at_s)
+        yield from self._slow_facts(at_s, late_s=late_s)
+
+    def suspects(self) -> set[TaskId]:
+        """Who stands still now, beyond its habit. Of a server that alone means nothing."""
+        return {
+            task
+            for task, known in self._tasks.items()
+            if known.still is not None and known.still.sign != "processes"
+        }
+
+    def _late_s(self, at_s: float) -> float:
+        """How much later than planned this look comes; the plan is what looks usually do."""
+        elapsed_s = at_s - self._looked_s if self._looked_s is not None else 0.0
+        self._looked_s = at_s
+        usual_s = sorted(self._intervals)[len(self._intervals) // 2] if self._intervals else 1.0
+        late_s = elapsed_s - usual_s
+        if late_s > LATE_S:
+            return late_s
+        if elapsed_s > 0:
+            self._intervals.append(elapsed_s)
+        return 0.0
+
+    def _known(self, task: TaskId, watched: Watched) -> _Task:
+        pid = watched.main or watched.pid
+        known = self._tasks.get(task)
+        if known is None or known.pid != pid:
+            fresh = _Task(pid, Movement(is_server=task.role in SERVERS))
+            if known is not None:  # a wrapper has started the real one: its output goes on
+                fresh.output, fresh.steps, fresh.step = known.output, known.steps, known.step
+            known = self._tasks[task] = fresh
+        return known
+
+    def _see(
+        self, known: _Task, watched: Watched, at_s: float, *, late_s: float, held: bool
+    ) -> None:
+        stepped, spoke, waits = self._read(known, watched, at_s)
+        now, before = rhythm_of(known.pid), known.rhythm
+        elapsed_s, used_s = at_s - known.looked_s, watched.cpu_s - known.cpu_s
+        known.rhythm, known.looked_s, known.cpu_s = now, at_s, watched.cpu_s
+        wakes, run_share = 0, 0.0
+        if now is not None and before is not None and elapsed_s > 0:
+            wakes = max(0, now.wakes - before.wakes)
+            run_share = (now.run_ns - before.run_ns) / 1e9 / elapsed_s
+        known.movement.see(
+            Signs(
+                at_s=at_s,
+                wakes=wakes,
+                run_share=run_share,
+                cpu_s=watched.cpu_s,
+                stepped=stepped,
+                spoke=spoke,
+                waits=waits,
+                held=held,
+                late_s=late_s,
+            )
+        )
+        known.work = None
+        if now is not None and elapsed_s > 0 and known.movement.begun:
+            doing = 1.0 if _is_doing(now) else max(0.0, min(1.0, used_s / elapsed_s))
+            pace_s = known.movement.wakes.pace_s
+            known.work = Work(wakes=wakes, over_s=elapsed_s, doing=doing, pace_s=pace_s)
+        known.still = known.movement.stillness()
+
+    def _read(self, known: _Task, watched: Watched, at_s: float) -> tuple[bool, bool, bool]:
+        """Whether it told a step, something else, and that it waits."""
+        spoke = waits = False
+        before = known.step
+        for piece in known.output.new(watched.streams):
+            known.steps = steps_told(piece, known.steps)
+            waiting = self._waiting.first(piece, 0) >= 0
+            waits = waits or waiting
+            spoke = spoke or not waiting or self._says_more(piece)
+        if known.steps.step > known.step:
+            known.step, known.source = known.steps.step, known.steps.source
+        if at_s - known.traced_s >= TRACES_EVERY_S:
+            known.traced_s = at_s
+            spoke = self._look_at_traces(known) or spoke
+        if known.step > before:
+            known.pace.append((at_s, known.step))
+        return known.step > before, spoke, waits
+
+    def _says_more(self, piece: bytes) -> bool:
+        return any(line and self._waiting.first(line, 0) < 0 for line in piece.split(b"\n"))
+
+    def _look_at_traces(self, known: _Task) -> bool:
+        """Whether checkpoints or event files have grown. Only who tells no steps counts by them."""
+        left, before = known.traces.look(known.pid), known.left
+        known.left = left
+        if left.checkpoint > known.step and known.steps.step < 0:
+            known.step, known.source = left.checkpoint, "checkpoint"
+        return left.checkpoint > before.checkpoint or left.event_bytes > before.event_bytes > 0
+
+    def _steps_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
+        if not known.pace or known.pace[-1][0] != at_s:
+            return
+        step_s = known.step_s()
+        told_s, told = known.steps_told_s, known.step_s_told
+        changed = bool(told) and not told / PACE_CHANGED < step_s < told * PACE_CHANGED
+        if told_s is None or at_s - told_s >= (STILL_AGAIN_S if changed else STEPS_AGAIN_S):
+            known.steps_told_s, known.step_s_told = at_s, step_s
+            yield StepsSeen(
+                step=known.step,
+                source=known.source,
+                step_s=round(step_s, 4),
+                **self._where(task, at_s),
+            )
+        while at_s - known.pace[0][0] > STEPS_AGAIN_S:
+            known.pace.popleft()
+
+    def _still_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
+        still = known.still
+        if still is None:
+            if known.still_told_s is not None:
+                known.still_told_s = None
+                yield TaskMoves(still_s=round(known.longest_s, 3), **self._where(task, at_s))
+            return
+        if known.still_told_s is None:
+            known.still_again_s = STILL_AGAIN_S
+        elif at_s - known.still_told_s < known.still_again_s:
+            return
+        elif not still.usual_s or still.sign == "processes":
+            # It may only wait for its turn, and do so for hours.
+            known.still_again_s = min(2 * known.still_again_s, STILL_AGAIN_MAX_S)
+        known.still_told_s, known.longest_s = at_s, still.still_s
+        yield TaskStill(
+            still_s=round(still.still_s, 3),
+            usual_s=round(still.usual_s, 3),
+            sign=still.sign,
+            cpu_share=round(still.cpu_share, 3),
+            **self._where(task, at_s),
+        )
+
+    def _slow_facts(self, at_s: float, *, late_s: float) -> Iterator[Fact]:
+        works = {task: known.work for task, known in self._tasks.items() if known.work is not None}
+        if late_s or any(known.still for known in self._tasks.values()):
+            self._straggling.forget()
+            return
+        slow = self._straggling.see(at_s, works)
+        for task, known in self._tasks.items():
+            if task in slow and (
+                known.slow_told_s is None or at_s - known.slow_told_s >= SLOW_AGAIN_S
+            ):
+                known.slow_told_s = at_s
+                yield self._slow(task, known, slow[task], at_s)
+            elif task in works and task not in slow and known.slow_told_s is not None:
+                if self._straggling.knows and at_s - known.slow_told_s >= STILL_AGAIN_S:
+                    known.slow_told_s = None
+                    step_s = round(known.step_s(), 4)
+                    where = self._where(task, at_s)
+                    yield TaskSlow(factor=1.0, step_s=step_s, others_s=step_s, **where)
+
+    def _slow(self, task: TaskId, known: _Task, slow: Slow, at_s: float) -> TaskSlow:
+        """In the task's own steps where these are known, else from one wake-up to the next."""
+        step_s = known.step_s()
+        wakes = slow.wakes_per_s * step_s if slow.together and step_s else 1.0
+        return TaskSlow(
+            factor=round(slow.factor, 2),
+            step_s=round(slow.own_s * wakes, 4),
+            others_s=round(slow.others_s * wakes, 4),
+            **self._where(task, at_s),
+        )
+
+    def _where(self, task: TaskId, at_s: float) -> dict[str, Any]:
+        return {"at_s": at_s, "host": self._host, "task": task}
+
+
+def _is_doing(rhythm: Rhythm) -> bool:
+    """Whether a main thread works or sleeps in its own code, rather than waits to be woken."""
+    if rhythm.waits_in:
+        return not rhythm.waits_for_waker
+    return rhythm.state in RUNS

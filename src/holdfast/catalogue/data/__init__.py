@@ -1,0 +1,1 @@
+"""What tasks disagree about, or cannot read."""

@@ -1,0 +1,129 @@
+"""The tasks do not submit the same collectives: another shape, another type, another order.
+
+## What you see
+`Shape mismatch in the collective instance 100` or `Collective instance 103 expected type 1 and
+data_type 1 but got type 0 and data_type 9` in one log; the others say only that tasks have
+crashed, seconds later. Who speaks first is who arrived second, not who is wrong.
+
+## Why it happens
+Every task of a MultiWorkerMirroredStrategy must create the same variables and run the same
+collectives in the same order. One of them has another version of the program, other flags, other
+input shapes, or does something only `if task_index == 0`.
+
+## How to confirm it by hand
+Print `[(v.name, v.shape, v.dtype) for v in model.variables]` in every task before the first step,
+and compare.
+
+## What to do
+Give all tasks the same program, flags and input shapes; take conditions on the task's index away
+from variables, metrics and reductions.
+
+## When this accusation would be wrong
+That the tasks differ is certain. Who is the odd one out is a vote: the task whose program stands
+elsewhere than all the others, or whose shape or type nobody shares. Of two tasks nobody can say
+which is right; then both are named, and nobody is accused.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import LogLine, TracebackSeen
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import AskHuman
+from holdfast.model.words import listed
+
+SHAPE = Pattern(
+    r"Shape mismatch in the collective instance \d+\. Op at device \S+"
+    r" expected shape (\[[^\]]*\]) but another member in the group expected shape (\[[^\]]*\])"
+)
+KIND = Pattern(
+    r"Collective instance \d+ expected type (\d+) and data_type (\d+)"
+    r" but got type (\d+) and data_type (\d+)"
+)
+FIRST_HAND = Pattern(
+    r"BaseCollectiveExecutor::StartAbort \w+: (?:Shape mismatch|Collective instance)"
+)
+INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen ")
+TYPES = {"1": "float32", "2": "float64", "3": "int32", "9": "int64", "10": "bool", "19": "float16"}
+OPS = {"0": "reduce", "1": "broadcast", "2": "gather", "3": "permute", "4": "all-to-all"}
+VOTERS_MIN = 3
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    said = [line for pattern in (SHAPE, KIND) for line in evidence.lines(pattern) if line.task]
+    first = {line.task: line for line in reversed(said) if FIRST_HAND.search(line.text)}
+    if not said:
+        return
+    tracebacks = {task: seen for task in evidence.tasks if (seen := evidence.last_traceback(task))}
+    members = [task for task in evidence.tasks if task.role in {"chief", "worker"}]
+    odd = _stands_elsewhere(tracebacks) or _says_alone(first, members)
+    line = first.get(odd) or next(iter(first.values()), said[0])
+    ended = [exited for exited in (evidence.failure_of(odd),) if exited]
+    ended += [tracebacks[odd]] if odd in tracebacks else []  # type: ignore[list-item]
+    yield Proof(
+        facts=(line, *ended),
+        culprit=odd,
+        seen_at=line.task if line.task != odd else None,
+        confidence=Confidence.HIGH if odd else Confidence.LIKELY,
+        says=_sentence(odd, line, members),
+        do=(
+            f"compare the variables and the input shapes of {listed(members)}: same program, same"
+            " flags, no condition on the task's index",
+        ),
+    )
+
+
+def _stands_elsewhere(tracebacks: Mapping[TaskId, TracebackSeen]) -> TaskId | None:
+    """The one whose own program was at another place than all the others were."""
+    places = {task: _place(seen) for task, seen in tracebacks.items()}
+    counts = Counter(places.values())
+    alone = [task for task, place in places.items() if place and counts[place] == 1]
+    if len(places) < VOTERS_MIN or len(alone) != 1 or len(counts) != len(alone) + 1:
+        return None
+    return alone[0]
+
+
+def _says_alone(first: Mapping[TaskId | None, LogLine], members: list[TaskId]) -> TaskId | None:
+    """One against all: alone in saying so, or alone in having what all the others object to."""
+    if len(members) < VOTERS_MIN:
+        return None
+    speakers = [task for task in members if task in first]
+    silent = [task for task in members if task not in first]
+    if len(speakers) == 1:
+        return speakers[0]
+    return silent[0] if len(silent) == 1 else None
+
+
+def _place(seen: TracebackSeen) -> str:
+    own = [frame for frame in seen.frames if not INSTALLED.search(frame)]
+    return own[-1].partition(" ")[0] if own else ""
+
+
+def _sentence(odd: TaskId | None, line: LogLine, members: list[TaskId]) -> str:
+    who = f"{odd} does not run the same collectives as the others" if odd else ""
+    who = who or f"{listed(members)} do not run the same collectives"
+    return f"{who}: {_difference(line)}"
+
+
+def _difference(line: LogLine) -> str:
+    shapes = SHAPE.search(line.text)
+    if shapes:
+        own, others = shapes.group(1), shapes.group(2)
+        return f"a tensor of {line.task} has the shape {own}, the same of another task {others}"
+    kinds = KIND.search(line.text)
+    assert kinds is not None  # one of the two found the line
+    op, dtype, own_op, own_dtype = kinds.groups()
+    own = f"{OPS.get(own_op, f'type {own_op}')} of {TYPES.get(own_dtype, f'type {own_dtype}')}"
+    others = f"{OPS.get(op, f'type {op}')} of {TYPES.get(dtype, f'type {dtype}')}"
+    return f"{line.task} came with a {own} where another task had a {others}"
+
+
+cause = Cause(
+    family="collective-order-mismatch",
+    detect=detect,
+    hears=(SHAPE, KIND),
+    remedy=AskHuman(),
+)

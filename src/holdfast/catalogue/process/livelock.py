@@ -1,0 +1,117 @@
+"""A task runs round and round in its own code without a step: a loop that does not end.
+
+## What you see
+The job stands still, and one task uses a whole core all the while. No line says why: TensorFlow's
+threads answer all the others. They wait in the next all-reduce, or for its results.
+
+## Why it happens
+A `while` loop whose condition never comes true, a search that does not converge, a retry without
+a limit or a pause, a regular expression that explodes.
+
+## How to confirm it by hand
+`top -H -p PID` shows one busy thread; `holdfast stacks`, or `py-spy dump --nonblocking --pid PID`
+some times in a row, always shows the same few lines of the same functions.
+
+## What to do
+Give the loop a limit, and make it fail when that is reached.
+
+## When this accusation would be wrong
+Work that is only long, such as reading a large file in pure Python before the first step, looks
+the same; it counts only when the task has stood still for much longer than it ever did before,
+and when nobody else makes any progress.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.remedies import AskHuman
+from holdfast.model.stack_rounds import looks_at, still_at
+from holdfast.model.stacks import Doing, Frame, doing, main_thread, user_frame
+from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSampled, TaskStill
+from holdfast.model.words import listed, seconds_text
+
+HUNG_CODE = 124
+LOOKS_MIN = 3
+LOOKS_COUNTED = 12  # the newest: what it did long before does not matter
+OVER_S = 4.0
+PLACES_MAX = 3  # functions in which a loop was seen
+LINES_MAX = 8
+BUSY_SHARE = 0.5  # of a core
+HABITS = 2.0  # how many times longer than ever before
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    for task in evidence.tasks:
+        looks = _in_own_code(looks_at(evidence, task)[-LOOKS_COUNTED:])
+        frames = [frame for look in looks if (frame := _own_frame(look))]
+        if len(looks) < LOOKS_MIN or looks[-1].at_s - looks[0].at_s < OVER_S:
+            continue
+        still = still_at(evidence, task, looks[-1].at_s)
+        if still and _is_small(frames) and _busy_share(evidence, task, still) >= BUSY_SHARE:
+            yield _proof(evidence, looks, frames, still)
+
+
+def _in_own_code(looks: list[StacksSeen]) -> list[StacksSeen]:
+    """The newest looks in a row that found the same process in the user's own code."""
+    kept: list[StacksSeen] = []
+    for look in reversed(looks):
+        same = not kept or look.pid == kept[0].pid
+        main = main_thread(look)
+        if not (same and main and doing(main) is Doing.USER):
+            break
+        kept.insert(0, look)
+    return kept
+
+
+def _own_frame(look: StacksSeen) -> Frame | None:
+    main = main_thread(look)
+    return user_frame(main) if main else None
+
+
+def _is_small(frames: list[Frame]) -> bool:
+    places = {(frame.file, frame.function) for frame in frames}
+    lines = {(frame.file, frame.line) for frame in frames}
+    return len(places) <= PLACES_MAX and len(lines) <= LINES_MAX
+
+
+def _busy_share(evidence: Evidence, task: TaskId, still: TaskStill) -> float:
+    """Of a core, meanwhile: its main thread's where that was measured."""
+    began_s = still.at_s - still.still_s
+    sampled = [
+        sample.main_cpu_share or sample.cpu_share
+        for sample in evidence.of(TaskSampled, task)
+        if sample.at_s - sample.over_s >= began_s
+    ]
+    return sampled[-1] if sampled else still.cpu_share
+
+
+def _proof(
+    evidence: Evidence, looks: list[StacksSeen], frames: list[Frame], still: TaskStill
+) -> Proof:
+    task = still.task
+    functions = listed(dict.fromkeys(frame.name for frame in frames))
+    files = listed(dict.fromkeys(frame.file.rpartition("/")[2] for frame in frames))
+    sure = still.usual_s > 0 and still.still_s >= HABITS * still.usual_s
+    alone = not _others_go_on(evidence, task, looks[0].at_s)
+    return Proof(
+        facts=(looks[0], looks[-1], still),
+        culprit=task,
+        confidence=Confidence.HIGH if sure and alone else Confidence.LIKELY,
+        says=f"{task} turns in circles in its own code: no progress for"
+        f" {seconds_text(still.still_s)}, a busy core, and each of {len(looks)} looks in"
+        f" {seconds_text(looks[-1].at_s - looks[0].at_s)} found it in {functions} of {files}",
+        do=(
+            f"give the loop at {frames[-1]} ({frames[-1].name}) a limit",
+            f"see it again: holdfast stacks RUN_DIR --task {task}",
+        ),
+        exit_code=HUNG_CODE,
+    )
+
+
+def _others_go_on(evidence: Evidence, task: TaskId | None, since_s: float) -> bool:
+    return any(steps.at_s > since_s and steps.task != task for steps in evidence.of(StepsSeen))
+
+
+cause = Cause(family="task-stalled", detect=detect, remedy=AskHuman())

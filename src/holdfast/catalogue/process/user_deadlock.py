@@ -1,0 +1,145 @@
+"""A task waits for a lock that nobody will ever release: a deadlock in its own code.
+
+## What you see
+The job stands still, uses no core, and no line says why: TensorFlow's threads answer all the
+others, so that nobody misses the task. With MultiWorkerMirroredStrategy everybody else waits in
+the next all-reduce, for ever.
+
+## Why it happens
+Two threads take the same two locks in a different order; a function takes a lock that its caller
+holds already; a thread waits for a queue, an event or another thread's end that never comes.
+
+## How to confirm it by hand
+`holdfast stacks`, or `py-spy dump --nonblocking --pid PID`, twice: its main thread stands at the
+same `with lock:` or `lock.acquire()` both times, and no other thread of it does anything.
+
+## What to do
+Take locks in the same order everywhere; use `threading.RLock` where a caller may hold it; give
+`acquire`, `get`, `wait` and `join` a time-out, so that a deadlock becomes an exception.
+
+## When this accusation would be wrong
+A main thread that waits for a thread which reads or computes is not deadlocked, and not accused.
+Where another thread only sleeps for a while, or the kernel does not say what it waits in, it is
+only likely; C++ code that calls back into Python could wake it, too. Locks are told apart by
+their names in one file.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.locks import Held, LockWait, cycle_in, waits_of
+from holdfast.model.remedies import AskHuman
+from holdfast.model.stack_rounds import looks_at, still_at
+from holdfast.model.stacks import Doing, doing, unmoved, user_frame
+from holdfast.model.watch_facts import StacksSeen, TaskStill, ThreadStack
+from holdfast.model.words import listed, seconds_text
+
+HUNG_CODE = 124
+APART_S = 2.0  # between two looks that find the same
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    for task in evidence.tasks:
+        rounds = unmoved(looks_at(evidence, task), over_s=APART_S)
+        if not rounds:
+            continue
+        still = still_at(evidence, task, rounds[-1].at_s)
+        waits = _lasting_waits(rounds)
+        if still and waits:
+            yield from _judged(task, rounds, still, waits)
+
+
+def _lasting_waits(rounds: list[StacksSeen]) -> list[LockWait]:
+    """Threads that wait at the same place in the first and in the last of these looks."""
+    before = {(thread.thread, thread.frames) for thread in rounds[0].threads}
+    return [
+        wait for wait in waits_of(rounds[-1]) if (wait.thread.thread, wait.thread.frames) in before
+    ]
+
+
+def _judged(
+    task: TaskId, rounds: list[StacksSeen], still: TaskStill, waits: list[LockWait]
+) -> Iterator[Proof]:
+    last = rounds[-1]
+    ring = cycle_in(waits)
+    main_waits = [wait for wait in waits if wait.thread is last.threads[0]]
+    if not ring and not main_waits:
+        return
+    others = [thread for thread in last.threads[1:] if not _is_stuck(thread, waits)]
+    if not ring and any(map(_may_wake, others)):
+        return
+    known = all(wait.thread.blocked == "waker" for wait in (*(w for w, _ in ring), *main_waits))
+    yield Proof(
+        facts=(rounds[0], last, still),
+        culprit=task,
+        confidence=_confidence(ring=bool(ring), known=known, free=bool(others)),
+        says=f"{task} is deadlocked in its own code for {seconds_text(still.still_s)}:"
+        f" {_ring_text(ring) if ring else _wait_text(main_waits[0], others)}",
+        do=_do(task, ring, main_waits),
+        exit_code=HUNG_CODE,
+    )
+
+
+def _is_stuck(thread: ThreadStack, waits: list[LockWait]) -> bool:
+    what = doing(thread)
+    lasting = any(wait.thread is thread for wait in waits)
+    return what is Doing.SERVER or (what is Doing.LOCK and lasting)
+
+
+def _may_wake(thread: ThreadStack) -> bool:
+    """Whether it is at something that will end: then the main thread only waits for that."""
+    return user_frame(thread) is not None and doing(thread) is not Doing.SLEEP
+
+
+def _confidence(*, ring: bool, known: bool, free: bool) -> Confidence:
+    """A ring of locks cannot be opened from outside, whatever other threads do."""
+    if ring and known:
+        return Confidence.CERTAIN
+    return Confidence.HIGH if known and not free else Confidence.LIKELY
+
+
+def _ring_text(ring: list[tuple[LockWait, Held]]) -> str:
+    if len(ring) == 1:
+        wait, held = ring[0]
+        return f"{_name(wait)} waits at {wait.at} for {held.lock}, which it took itself at {held}"
+    return "; ".join(
+        f"{_name(wait)} holds {held.lock} ({held}) and waits for {wait.lock} at {wait.at}"
+        for wait, held in ring
+    )
+
+
+def _wait_text(wait: LockWait, others: list[ThreadStack]) -> str:
+    at = f"{_name(wait)} waits at {wait.at} in {wait.at.name}"
+    code = f" ({wait.at.code})" if wait.at.code else ""
+    if others:
+        busy = listed(_thread_name(thread) for thread in others)
+        return f"{at}{code}, unless {busy} will wake it"
+    return f"{at}{code}, and no thread of its process is left that could wake it"
+
+
+def _do(
+    task: TaskId, ring: list[tuple[LockWait, Held]], main_waits: list[LockWait]
+) -> tuple[str, ...]:
+    look = f"see all its threads: holdfast stacks RUN_DIR --task {task}"
+    if len(ring) > 1:
+        locks, places = listed(held.lock for _, held in ring), listed(held for _, held in ring)
+        return (f"take {locks} in the same order at {places}", look)
+    if ring:
+        wait, held = ring[0]
+        edit = f"do not take {held.lock} again at {wait.at} below {held}, or make it an RLock"
+        return (edit, look)
+    at = main_waits[0].at
+    return (f"give what waits at {at} a time-out, and find who should wake it", look)
+
+
+def _name(wait: LockWait) -> str:
+    return _thread_name(wait.thread)
+
+
+def _thread_name(thread: ThreadStack) -> str:
+    return f"thread {thread.name}" if thread.name else f"thread {thread.thread}"
+
+
+cause = Cause(family="deadlock", detect=detect, remedy=AskHuman())

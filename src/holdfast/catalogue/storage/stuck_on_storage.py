@@ -1,0 +1,92 @@
+"""A task waits for storage that does not answer, and cannot even be killed meanwhile.
+
+## What you see
+The whole job stands still without a word. `kill -9` does nothing to the task until the storage
+answers again; then everything goes on as if nothing had been.
+
+## Why it happens
+A file server that is gone (NFS, Lustre, FUSE), a disk that is dying, a frozen or overloaded file
+system.
+
+## How to confirm it by hand
+`grep State /proc/PID/status` says `D`; `cat /proc/PID/wchan` and `/proc/PID/stack` name where it
+waits. `dmesg | tail`: `blocked for more than`, `server not responding`, `I/O error`.
+
+## What to do
+Bring the storage back: the task goes on by itself. If it does not come back, the host has to be
+left alone; start the job elsewhere.
+
+## When this accusation would be wrong
+A large file that is written to a slow disk looks the same for some seconds, so this counts as an
+error only when the task's training stands still, too. A task that was frozen with its cgroup is
+`stopped`.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, ProcessSeen
+from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.remedies import AskHuman
+from holdfast.model.watch_facts import KernelSaid, TaskStill
+from holdfast.model.words import seconds_text
+
+HUNG_CODE = 124
+LASTING_S = 5.0
+CERTAIN_S = 20.0  # no disk that works takes so long for one call
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    until_s = evidence.ending_s()
+    for task in evidence.tasks:
+        seen = [fact for fact in evidence.of(ProcessSeen, task) if fact.at_s <= until_s]
+        last = seen[-1] if seen else None
+        if last is None or last.state != "D" or last.frozen or evidence.exit_of(task):
+            continue
+        first = next(fact for fact in seen if fact.at_s >= last.at_s - last.lasting_s)
+        if last.lasting_s >= LASTING_S:
+            yield _proof(evidence, task, first, last)
+
+
+def _proof(evidence: Evidence, task: TaskId, first: ProcessSeen, last: ProcessSeen) -> Proof:
+    since_s = last.at_s - last.lasting_s
+    stills = [still for still in evidence.of(TaskStill, task) if still.at_s >= since_s]
+    kernel = [
+        said
+        for said in evidence.of(KernelSaid)
+        if said.host == last.host and (said.task == task or said.about == "io-error")
+    ]
+    place = f" for {last.path}" if last.path else ""
+    where = f" (in {last.waits_in})" if last.waits_in else ""
+    harm = bool(stills) or last.lasting_s >= CERTAIN_S
+    facts: tuple[Fact, ...] = (first, last) if last is not first else (last,)
+    return Proof(
+        facts=(*facts, *stills[-1:], *kernel[-1:]),
+        culprit=task,
+        confidence=Confidence.CERTAIN if harm else Confidence.LIKELY,
+        severity=Severity.ERROR if harm else Severity.WARNING,
+        says=f"{task} has waited for storage{place} for {seconds_text(last.lasting_s)}{where} and"
+        f" cannot even be killed: pid {last.pid} on {last.host} is in state D",
+        do=(
+            f"on {last.host}: dmesg | tail -20; cat /proc/{last.pid}/stack",
+            f"see whose file system it is: {_look_at(last)}",
+            "bring the storage back; the task then goes on by itself",
+        ),
+        exit_code=HUNG_CODE,
+    )
+
+
+def _look_at(seen: ProcessSeen) -> str:
+    """Commands that do not wait for the same storage."""
+    if seen.path:
+        return "findmnt -n -o TARGET,SOURCE,FSTYPE; compare " + seen.path
+    return f"ls -l /proc/{seen.pid}/fd /proc/{seen.pid}/cwd; findmnt -n -o TARGET,SOURCE,FSTYPE"
+
+
+cause = Cause(
+    family="task-stalled",
+    detect=detect,
+    remedy=AskHuman(),
+    yields_to=frozenset({"stalled-at-start"}),
+)

@@ -1,0 +1,25 @@
+"""Looks at stacks while a job stands still: which of them count, and how long it lasts."""
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill
+
+STILL_NEAR_S = 30.0  # a stillness is told again every few seconds while it lasts
+
+
+def looks_at(evidence: Evidence, task: TaskId) -> list[StacksSeen]:
+    """All looks at a task's stacks before anybody began to end it, oldest first."""
+    until_s = evidence.ending_s()
+    exited = evidence.exit_of(task)
+    until_s = min(until_s, exited.at_s) if exited else until_s
+    return [seen for seen in evidence.of(StacksSeen, task) if seen.at_s <= until_s]
+
+
+def still_at(evidence: Evidence, task: TaskId, at_s: float) -> TaskStill | None:
+    """The newest word that a task stands still, if it was true at that time."""
+    told = [fact for fact in evidence.of(TaskStill, task) if abs(fact.at_s - at_s) <= STILL_NEAR_S]
+    last = max(told, key=lambda fact: fact.at_s, default=None)
+    if last is None or last.at_s - last.still_s > at_s:
+        return None
+    moved = any(move.at_s >= last.at_s for move in evidence.of(TaskMoves, task))
+    return None if moved else last

@@ -1,0 +1,150 @@
+"""Real processes that are stopped, traced, frozen or stuck: who is told of, and when."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.agent.watch_held import HeldLook
+from holdfast.agent.watched import Watched
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import ProcessSeen
+from holdfast.probes.process import stat_of
+
+TASK = TaskId("worker", 1)
+FREEZER = Path("/sys/fs/cgroup/freezer")
+# It works a little all the time, as a task does.
+WORKS = "import time\nwhile True:\n    sum(range(2000))\n    time.sleep(0.01)"
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", WORKS])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def seen_now(pid: int) -> dict[TaskId, Watched]:
+    found = stat_of(pid)
+    assert found is not None
+    return {
+        TASK: Watched(
+            task=TASK,
+            pid=pid,
+            address="",
+            streams={},
+            pids=(pid,),
+            main=pid,
+            state=found.state,
+            cpu_s=found.cpu_s,
+        )
+    }
+
+
+def wait_for_state(pid: int, *states: str) -> None:
+    while (found := stat_of(pid)) and found.state not in states:
+        time.sleep(0.002)
+
+
+def looks(look: HeldLook, pid: int, *at_s: float) -> list[ProcessSeen]:
+    facts = [fact for now_s in at_s for fact in look.look(seen_now(pid), now_s)]
+    return [fact for fact in facts if isinstance(fact, ProcessSeen)]
+
+
+def test_a_stopped_process_is_told_at_the_second_look_and_when_it_goes_on(
+    child: subprocess.Popen[bytes],
+) -> None:
+    look = HeldLook("host-a")
+    assert looks(look, child.pid, 1.0, 2.0) == []
+    os.kill(child.pid, signal.SIGSTOP)
+    wait_for_state(child.pid, "T")
+    told = looks(look, child.pid, 3.0, 4.0)
+    assert [(fact.state, fact.lasting_s, fact.task) for fact in told] == [("T", 1.0, TASK)]
+    assert looks(look, child.pid, 5.0, 6.0) == [], "not at every look"
+    again = looks(look, child.pid, 9.5)
+    assert [fact.lasting_s for fact in again] == [6.5]
+    os.kill(child.pid, signal.SIGCONT)
+    wait_for_state(child.pid, "S", "R")
+    over = looks(look, child.pid, 10.0, 11.0, 12.0)
+    assert len(over) == 1
+    assert over[0].state in {"S", "R"}
+
+
+def test_a_process_stopped_for_one_look_only_is_not_worth_a_fact(
+    child: subprocess.Popen[bytes],
+) -> None:
+    look = HeldLook("host-a")
+    os.kill(child.pid, signal.SIGSTOP)
+    wait_for_state(child.pid, "T")
+    assert looks(look, child.pid, 1.0) == []
+    os.kill(child.pid, signal.SIGCONT)
+    wait_for_state(child.pid, "S", "R")
+    assert looks(look, child.pid, 2.0, 3.0) == []
+
+
+def test_stopped_in_two_looks_with_work_in_between_is_two_moments(
+    child: subprocess.Popen[bytes],
+) -> None:
+    """As under strace, which stops a process at each system call."""
+    look = HeldLook("host-a")
+    for now_s in (1.0, 2.0, 3.0):
+        os.kill(child.pid, signal.SIGSTOP)
+        wait_for_state(child.pid, "T")
+        assert looks(look, child.pid, now_s) == []
+        os.kill(child.pid, signal.SIGCONT)
+        used = Path(f"/proc/{child.pid}/schedstat").read_text()
+        while Path(f"/proc/{child.pid}/schedstat").read_text() == used:
+            time.sleep(0.002)
+
+
+def test_a_process_that_is_gone_is_forgotten(child: subprocess.Popen[bytes]) -> None:
+    look = HeldLook("host-a")
+    os.kill(child.pid, signal.SIGSTOP)
+    wait_for_state(child.pid, "T")
+    assert looks(look, child.pid, 1.0) == []
+    assert look.is_held(TASK)
+    assert list(look.look({}, 2.0)) == []
+    assert not look.is_held(TASK)
+
+
+def test_a_debugger_is_named(child: subprocess.Popen[bytes]) -> None:
+    script = "\n".join([
+        "import ctypes, sys",
+        "libc = ctypes.CDLL(None, use_errno=True)",
+        f"assert libc.ptrace(16, {child.pid}, None, None) == 0, ctypes.get_errno()",
+        "print('attached', flush=True)",
+        "sys.stdin.read()",
+    ])  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as tracer:
+        assert tracer.stdout is not None
+        assert tracer.stdout.readline() == b"attached\n"
+        wait_for_state(child.pid, "t")
+        told = looks(HeldLook("host-a"), child.pid, 1.0, 2.0)
+        tracer.communicate()
+    assert [(fact.state, f"(pid {tracer.pid})" in fact.tracer) for fact in told] == [("t", True)]
+
+
+@pytest.mark.skipif(
+    not os.access(FREEZER, os.W_OK), reason="only root may freeze a cgroup, and only of version 1"
+)
+def test_a_frozen_cgroup_is_named(child: subprocess.Popen[bytes]) -> None:
+    cgroup = FREEZER / f"holdfast-test-{os.getpid()}"
+    cgroup.mkdir()
+    try:
+        (cgroup / "cgroup.procs").write_text(str(child.pid))
+        (cgroup / "freezer.state").write_text("FROZEN")
+        wait_for_state(child.pid, "D")
+        told = looks(HeldLook("host-a"), child.pid, 1.0, 2.0)
+        assert [fact.frozen for fact in told] == [f"freezer/{cgroup.name}"]
+    finally:
+        (cgroup / "freezer.state").write_text("THAWED")
+        (FREEZER / "cgroup.procs").write_text(str(child.pid))
+        cgroup.rmdir()
