@@ -61,17 +61,16 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     members = [task for task in evidence.tasks if task.role in {"chief", "worker"}]
     odd = _stands_elsewhere(tracebacks) or _says_alone(first, members)
     line = first.get(odd) or next(iter(first.values()), said[0])
-    ended = [exited for exited in (evidence.failure_of(odd),) if exited]
-    ended += [tracebacks[odd]] if odd in tracebacks else []  # type: ignore[list-item]
+    ended = evidence.failure_of(odd) if odd else None
     yield Proof(
-        facts=(line, *ended),
+        facts=(line, ended) if ended else (line,),
         culprit=odd,
         seen_at=line.task if line.task != odd else None,
         confidence=Confidence.HIGH if odd else Confidence.LIKELY,
         says=_sentence(odd, line, members),
         do=(
-            f"compare the variables and the input shapes of {listed(members)}: same program, same"
-            " flags, no condition on the task's index",
+            f"compare the variables and input shapes of {listed(members)}",
+            "give all tasks the same program and flags, without conditions on the task's index",
         ),
     )
 

@@ -76,7 +76,7 @@ def _while_training(evidence: Evidence) -> Iterator[Proof]:
         worst = max(mine, key=lambda cut: (cut.sure, cut.last.retransmits))
         others = sorted({task for cut in mine for task in cut.pair} - {centre})
         yield Proof(
-            facts=tuple(fact for cut in mine for fact in dict.fromkeys((cut.first, cut.last))),
+            facts=tuple(fact for cut in mine for fact in cut.facts),
             culprit=centre,
             seen_at=others[0] if len(others) == 1 else None,
             confidence=Confidence.HIGH,

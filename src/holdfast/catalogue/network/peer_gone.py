@@ -28,22 +28,9 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import ENDING, Evidence
 from holdfast.model.facts import LogLine, SignalSent, StopAsked, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.lost_peer import LOST, LOST_ERRORS
 from holdfast.model.named_tasks import call_targets, named_tasks
-from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
-
-LOST = Pattern(
-    r"Socket closed|[Cc]onnection reset by peer|failed to connect to all addresses"
-    r"|Connection refused|Broken pipe|The tasks have crashed|heartbeat timeout"
-    r"|stopped sending heartbeats|Failed to send RPC to coordination service"
-    r"|Deadline Exceeded\s+RPC: /tensorflow\.CoordinationService"
-    r"|failed with (?:Unavailable|Aborted|Cancelled)Error|PSUnavailableError"
-    r"|preemption in a connected worker or parameter server"
-    r"|tried to connect with a different incarnation|Connection timed out"
-)
-LOST_ERRORS = Pattern(
-    r"(?:Unavailable|Aborted|Cancelled|DeadlineExceeded|PSUnavailable|WorkerPreempted)Error$"
-)
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:

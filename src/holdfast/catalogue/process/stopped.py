@@ -47,7 +47,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
                 continue
             gave_up = _gave_up(evidence, task, spell)
             if gave_up or (_is_held(spell[-1]) and not evidence.exit_of(task)):
-                yield _proof(task, spell, gave_up)
+                yield _proof(spell, gave_up, over=_is_over(evidence, spell[-1]))
                 break
 
 
@@ -98,19 +98,23 @@ def _gave_up(evidence: Evidence, task: TaskId, spell: list[ProcessSeen]) -> Task
     return min(ended, key=lambda failure: failure.at_s, default=None)
 
 
-def _proof(task: TaskId, spell: list[ProcessSeen], gave_up: TaskExited | None) -> Proof:
+def _is_over(evidence: Evidence, last: ProcessSeen) -> bool:
+    """Whether it goes on, or has ended by itself: what is stopped cannot do that."""
+    return not _is_held(last) or evidence.ended_by_itself(last.task)
+
+
+def _proof(spell: list[ProcessSeen], gave_up: TaskExited | None, *, over: bool) -> Proof:
     first, last = spell[0], spell[-1]
     what, do = _words(first)
     facts: tuple[Fact, ...] = (first, last) if last is not first else (first,)
-    over = not _is_held(last)
     verb = "was" if over else "is"
     lasted = f" for {seconds_text(_lasted_s(spell))}" if gave_up else ""
     end = f", and {gave_up.task} gave up over it" if gave_up else ": it does nothing"
     return Proof(
         facts=(*facts, gave_up) if gave_up else facts,
-        culprit=task,
-        confidence=Confidence.HIGH if over else Confidence.CERTAIN,
-        says=f"{task} {verb} {what}{lasted}{end} (pid {first.pid} on {first.host})",
+        culprit=first.task,
+        confidence=Confidence.CERTAIN if _is_held(last) else Confidence.HIGH,
+        says=f"{first.task} {verb} {what}{lasted}{end} (pid {first.pid} on {first.host})",
         do=(do,) if not over else (f"find out who did it; {do}, should it happen again",),
         exit_code=HUNG_CODE,
     )

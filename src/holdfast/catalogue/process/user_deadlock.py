@@ -94,10 +94,10 @@ def _may_wake(thread: ThreadStack) -> bool:
 
 
 def _confidence(*, ring: bool, known: bool, free: bool) -> Confidence:
-    """A ring of locks cannot be opened from outside, whatever other threads do."""
-    if ring and known:
-        return Confidence.CERTAIN
-    return Confidence.HIGH if known and not free else Confidence.LIKELY
+    """Two locks may have one name: a ring is only as sure as nobody else could open it."""
+    if free or not known:
+        return Confidence.LIKELY
+    return Confidence.CERTAIN if ring else Confidence.HIGH
 
 
 def _ring_text(ring: list[tuple[LockWait, Held]]) -> str:

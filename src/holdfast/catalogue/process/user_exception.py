@@ -25,14 +25,12 @@ from collections.abc import Iterator
 from holdfast.model.evidence import IGNORED, Evidence
 from holdfast.model.facts import LastWords, TaskExited, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.lost_peer import LOST_ERRORS
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 
 # The peer is to blame for these, or whoever pressed Ctrl-C.
-NOT_ITS_OWN = Pattern(
-    r"(?:Unavailable|Aborted|Cancelled|DeadlineExceeded|PSUnavailable|WorkerPreempted)Error$"
-    r"|^(?:KeyboardInterrupt|SystemExit)$"
-)
+NOT_ITS_OWN = Pattern(LOST_ERRORS.text + r"|^(?:KeyboardInterrupt|SystemExit)$")
 NO_TRACEBACK = Pattern(r"^(?:SyntaxError|IndentationError|TabError): ")
 INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen ")
 OF_TENSORFLOW = Pattern(r"^tensorflow\.")
@@ -100,6 +98,7 @@ cause = Cause(
     yields_to=frozenset(
         {
             "bad-tf-config",
+            "collective-mismatch",
             "disk-full",
             "missing-library",
             "port-conflict",

@@ -1,0 +1,103 @@
+"""A task ended with exit code 0 while others still needed it.
+
+## What you see
+One task is gone with exit code 0 and no word of trouble. Seconds later the others fail with
+`Socket closed` or `The tasks have crashed`, exactly as after a crash, or stand still for ever.
+
+## Why it happens
+It ran out of input before the others (fewer files or rows in its shard, `repeat()` forgotten), it
+counts epochs or steps otherwise, an early-stopping callback decided for itself, or the program
+left through `sys.exit()` or the end of `main()` on a path of its own.
+
+## How to confirm it by hand
+Compare how many steps each task made: the last step in each log. See how many batches the shard
+of the task that ended has.
+
+## What to do
+Give every task the same number of steps (`steps_per_epoch`, `repeat()`, the same stopping rule),
+and let all of them leave together.
+
+## When this accusation would be wrong
+When the training was over, and only the farewell of the others failed: then every task has made
+all of its steps, and the errors can be ignored.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, TaskExited
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.lost_peer import LOST, LOST_ERRORS
+from holdfast.model.remedies import AskHuman
+from holdfast.model.watch_facts import StepsSeen, TaskStill
+from holdfast.model.words import listed, seconds_text
+
+# A process that is leaving closes its connections first, and takes long to be gone.
+LEAVING_S = 15.0
+AFTERMATH_S = 60.0
+STILL_S = 5.0
+TRAINERS = frozenset({"chief", "worker"})
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    if evidence.chief_finished():
+        return
+    for task in evidence.tasks:
+        exited = evidence.exit_of(task)
+        if exited is None or exited.exit_code != 0 or evidence.ended_by_us(exited):
+            continue
+        suffering = list(_suffering(evidence, exited)) if _is_needed(evidence, task) else []
+        if suffering:
+            yield _proof(evidence, exited, suffering)
+
+
+def _is_needed(evidence: Evidence, task: TaskId) -> bool:
+    """Servers end when all is over; of trainers, those that go in step with all the others."""
+    with_servers = any(other.role == "ps" for other in evidence.tasks)
+    return task.role == "ps" or (task.role in TRAINERS and not with_servers)
+
+
+def _suffering(evidence: Evidence, exited: TaskExited) -> Iterator[Fact]:
+    """Trainers that failed for want of a peer soon after, or have stood still ever since."""
+    for other in evidence.tasks:
+        if other == exited.task or other.role not in TRAINERS:
+            continue
+        failure = evidence.failure_of(other)
+        if failure is not None:
+            soon = -LEAVING_S <= failure.at_s - exited.at_s <= AFTERMATH_S
+            if soon and _lost_a_peer(evidence, failure):
+                yield failure
+        elif evidence.exit_of(other) is None:
+            still = max(evidence.of(TaskStill, other), key=lambda fact: fact.at_s, default=None)
+            since_s = still.at_s - still.still_s if still else 0.0
+            if still and still.still_s >= STILL_S and since_s >= exited.at_s - LEAVING_S:
+                yield still
+
+
+def _lost_a_peer(evidence: Evidence, failure: TaskExited) -> bool:
+    seen = evidence.last_traceback(failure.task)
+    if seen is not None:
+        return bool(LOST_ERRORS.search(seen.exception) or LOST.search(seen.message))
+    return evidence.ended_over(failure, LOST)
+
+
+def _proof(evidence: Evidence, exited: TaskExited, suffering: list[Fact]) -> Proof:
+    victims = listed([fact.task for fact in suffering])
+    step = max(evidence.of(StepsSeen, exited.task), key=lambda fact: fact.at_s, default=None)
+    reached = f" at step {step.step}" if step else ""
+    first_s = max(0.0, suffering[0].at_s - exited.at_s)
+    return Proof(
+        facts=(exited, *suffering[:2], *((step,) if step else ())),
+        culprit=exited.task,
+        confidence=Confidence.HIGH,
+        says=f"{exited.task} ended with exit code 0{reached} while {victims} still needed it, and"
+        f" went without it {seconds_text(first_s)} later",
+        do=(
+            f"see why {exited.task} was done: its input, its number of steps, its stopping rule",
+            "give every task the same number of steps",
+        ),
+    )
+
+
+cause = Cause(family="exited-early", detect=detect, remedy=AskHuman())

@@ -1,0 +1,106 @@
+"""What is told of a running job, and when."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from holdfast.coordinator.judging import AFTER_DEATH_S, FORGET_S, Judging
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import AttemptStarted, Fact, ProcessSeen, TaskExited, TaskStarted
+from holdfast.model.findings import Finding
+from holdfast.model.watch_facts import StateChanged, StepsSeen
+
+WORKER = TaskId("worker", 0)
+
+
+@dataclass
+class Desk:
+    """A judging whose clock stands still until it is moved."""
+
+    at_s: float = 0.0
+    told: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.judging = Judging(now=lambda: self.at_s, tell=self._tell)
+        self.judging.take(
+            [
+                AttemptStarted(
+                    at_s=0.0, host="host-a", began_unix_s=1.0, tasks=("worker:0",), holdfast="1"
+                ),
+                TaskStarted(at_s=0.0, host="host-a", task=WORKER, pid=7),
+            ]
+        )
+
+    def _tell(self, finding: Finding, _: Evidence) -> None:
+        self.told.append((finding.name, str(finding.proof.culprit)))
+
+    def take(self, *facts: Fact) -> None:
+        self.judging.take(facts)
+
+    def judge_at(self, at_s: float) -> list[Fact]:
+        self.at_s = at_s
+        return self.judging.judge_live("host-a")
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def stopped(at_s: float, state: str = "T") -> ProcessSeen:
+    return ProcessSeen(
+        at_s=at_s,
+        host="host-a",
+        task=WORKER,
+        pid=7,
+        state=state,
+        lasting_s=2.0 if state == "T" else 0.0,
+    )
+
+
+def test_a_death_is_judged_as_soon_as_its_last_words_may_be_read(desk: Desk) -> None:
+    desk.at_s = 50.0
+    desk.take(TaskExited(at_s=50.0, host="host-a", task=WORKER, signal=9))
+    assert not desk.judging.is_due()
+    desk.at_s = 50.0 + AFTER_DEATH_S
+    assert desk.judging.is_due()
+
+
+def test_a_finding_is_told_once_while_it_holds(desk: Desk) -> None:
+    desk.take(stopped(10.0), stopped(12.0))
+    for at_s in (13.0, 14.0, 300.0):
+        desk.judge_at(at_s)
+    assert desk.told == [("stopped", "worker:0")]
+
+
+def test_what_comes_back_much_later_is_told_again(desk: Desk) -> None:
+    desk.take(stopped(10.0), stopped(12.0))
+    desk.judge_at(13.0)
+    desk.take(stopped(20.0, "S"))
+    desk.judge_at(21.0)
+    desk.judge_at(22.0 + FORGET_S)
+    desk.take(stopped(100.0), stopped(102.0))
+    desk.judge_at(103.0)
+    assert desk.told == [("stopped", "worker:0")] * 2
+
+
+def test_a_change_of_state_is_a_fact_and_told_once(desk: Desk) -> None:
+    desk.take(StepsSeen(at_s=5.0, host="host-a", task=WORKER, step=3, source="log"))
+    (first,) = desk.judge_at(6.0)
+    assert isinstance(first, StateChanged)
+    assert (first.before, first.state) == ("", "training")
+    assert desk.judge_at(7.0) == []
+    desk.take(stopped(10.0), stopped(12.0))
+    (second,) = desk.judge_at(13.0)
+    assert isinstance(second, StateChanged)
+    assert (second.before, second.state) == ("training", "stopped")
+
+
+def test_a_healthy_sample_does_not_hurry_anybody(desk: Desk) -> None:
+    desk.judge_at(1.0)
+    desk.take(StepsSeen(at_s=5.0, host="host-a", task=WORKER, step=3, source="log"))
+    desk.at_s = 10.0
+    assert not desk.judging.is_due()
+    desk.at_s = 60.0
+    assert desk.judging.is_due()
