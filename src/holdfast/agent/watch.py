@@ -27,7 +27,7 @@ from holdfast.model.words import listed
 from holdfast.probes.process import children_by_parent, descendants, stat_of
 from holdfast.probes.versions import loaded_tensorflow
 
-EVERY_S = 1.0
+EVERY_S, EVERY_S_MAX = 1.0, 5.0
 REST_FOR_WORK = 120  # never much more than 0.8 % of a core, however many tasks there are
 FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are known
 TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
@@ -63,7 +63,7 @@ class Watcher:
         self._blind: set[str] = set()  # looks that have failed, and were told
         self._family_s = self._trainer_s = -FAMILY_EVERY_S
         self._due_s = 0.0  # when the next look should come
-        self._cpu_s = 0.0
+        self._cpu_s = time.process_time()  # when the last round began
 
     def hear(self, words: str) -> bool:
         """Who has started, and who has ended: the agent knows it first."""
@@ -111,7 +111,7 @@ class Watcher:
     def pause_s(self) -> float:
         """Until the next look; the more a round costs, the longer."""
         used_s = time.process_time() - self._cpu_s
-        pause_s = max(EVERY_S, REST_FOR_WORK * used_s)
+        pause_s = min(max(EVERY_S, REST_FOR_WORK * used_s), EVERY_S_MAX)
         self._due_s = self._clock.at_s() + pause_s
         return pause_s
 
