@@ -33,10 +33,17 @@ def test_without_a_habit_nothing_is_too_long() -> None:
     habit = Habit()
     assert habit.still_s(100.0) == 0.0
     assert (habit.usual_s(100.0), habit.pace_s, habit.limit_s(100.0)) == (0.0, 0.0, math.inf)
-    habit.moved(100.0)
     habit.moved(101.0)
     assert habit.still_s(500.0) == 399.0
     assert not habit.is_still(500.0)
+
+
+def test_of_a_habit_that_was_seen_once_more_is_forgiven() -> None:
+    habit, at_s = fed(30.0)
+    assert habit.usual_s(at_s) == 30.0
+    assert habit.limit_s(at_s) == 90.0
+    habit, at_s = fed(1.0, 1.0)
+    assert habit.limit_s(at_s) == 10.0
 
 
 def test_short_steps_may_rest_for_five_seconds() -> None:

@@ -120,6 +120,11 @@ def test_a_bar_in_one_piece_after_the_other_is_followed() -> None:
     assert steps_told(b"\nEpoch 2/2\n\r1/10 [>...]", known).step == 11
 
 
+def test_an_epoch_above_many_bars_is_not_lost() -> None:
+    bars = b"".join(b"\r%d/100 [=>...] - ETA: 1s" % count for count in range(1, 30))
+    assert told(b"Epoch 4/9\n" + bars).step == 329
+
+
 @given(st.lists(st.binary(max_size=300), max_size=6))
 def test_no_bytes_make_the_step_go_back(pieces: list[bytes]) -> None:
     known = UNTOLD

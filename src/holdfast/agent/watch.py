@@ -66,9 +66,14 @@ class Watcher:
         self._cpu_s = time.process_time()  # when the last round began
 
     def hear(self, words: str) -> bool:
-        """Who has started, and who has ended: the agent knows it first."""
+        """Who has started, who has ended, whose stacks are wanted: the agent knows it first."""
         what, _, rest = words.partition(" ")
         name, _, pid = rest.partition(" ")
+        if what == "stacks":
+            at_s = self._clock.at_s()
+            self._stacks.want(map(TaskId.parse, name.split(",")), pid, at_s, now=True)
+            self.look()
+            return True
         task = TaskId.parse(name)
         if what == "started":
             streams = {stream: self._run_dir.open_log(task, 1, stream) for stream in ("out", "err")}

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.agent.watch_disk import DiskLook
+from holdfast.agent.watch_gpu import GpuLook
 from holdfast.agent.watch_held import HeldLook
 from holdfast.agent.watch_kernel import KernelLook
 from holdfast.agent.watch_memory import MemoryLook
@@ -37,6 +38,7 @@ class HostLook:
         self._memory = MemoryLook(host)
         self._disk = DiskLook(host, folders)
         self._kernel = KernelLook(host)
+        self._gpu = GpuLook(host)
         self._others = OtherPrograms()
         self._others_s = float("-inf")
         self._cores_of_others: dict[str, float] = {}
@@ -57,6 +59,7 @@ class HostLook:
         used_bytes = now.memory_bytes - now.memory_free_bytes
         yield from self._memory.look(tasks, at_s, MemoryRoom(now.memory_bytes, used_bytes, ""))
         yield from self._disk.look(tasks, at_s)
+        yield from self._gpu.look(tasks, at_s)
 
     def _sample(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
         now = host_use()

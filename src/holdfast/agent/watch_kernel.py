@@ -7,10 +7,11 @@ from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
 from holdfast.model.watch_facts import KernelSaid
-from holdfast.probes.kernel import KernelLog, KernelWord, process_of
+from holdfast.probes.kernel import KernelLog, process_of
 
 AGAIN_S = 30.0  # for the same trouble of the same device or process
 TROUBLES_MAX = 64
+PIDS_MAX = 10_000
 
 
 class KernelLook:
@@ -20,10 +21,14 @@ class KernelLook:
         self._host = host
         self._log = KernelLog()
         self._told: dict[tuple[str, str, int], float] = {}
+        self._pids: dict[int, TaskId] = {}  # also of those that have just died
 
     def look(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
+        if len(self._pids) >= PIDS_MAX:
+            self._pids.clear()
+        self._pids |= {pid: task for task, one in tasks.items() for pid in one.pids}
         for word in self._log.words():
-            task = _task_of(word, tasks)
+            task = self._pids.get(word.pid) or self._pids.get(process_of(word.pid))
             if task is None and not word.device:
                 continue
             trouble = (word.about, word.device, word.pid)
@@ -41,10 +46,3 @@ class KernelLook:
                 device=word.device,
                 **where,
             )
-
-
-def _task_of(word: KernelWord, tasks: Mapping[TaskId, Watched]) -> TaskId | None:
-    if not word.pid:
-        return None
-    pids = {word.pid, process_of(word.pid)}
-    return next((task for task, one in tasks.items() if pids.intersection(one.pids)), None)

@@ -16,7 +16,7 @@ from holdfast.probes.links import SocketLook, is_open, sorted_by_state
 AGAIN_S = 5.0
 RECOVERED_KEPT_S = 60.0
 RECOVERED_MAX = 32
-TOLD_A_TASK_MAX = 16  # connections, in one look
+TOLD_A_PAIR_MAX = 2  # connections, in one look
 LOOPBACK = ("127.", "[::1]")
 LOCALHOST = ("127.0.0.1", "[::1]")
 
@@ -92,7 +92,7 @@ class LinkLook:
     def _look_at_links(
         self, space: str, rows: Rows, ends: Mapping[Ends, TaskId], at_s: float
     ) -> Iterator[Fact]:
-        told: dict[TaskId, int] = {}
+        told: dict[tuple[TaskId, TaskId], int] = {}
         for task, row in rows:
             key = (space, task, row.inode)
             link = self._links.get(key)
@@ -105,8 +105,8 @@ class LinkLook:
             if queues.recovered:
                 past = self._recovered.setdefault((task, peer), deque(maxlen=RECOVERED_MAX))
                 past.append(at_s)
-            if _is_news(link, at_s) and told.get(task, 0) < TOLD_A_TASK_MAX:
-                told[task] = told.get(task, 0) + 1
+            if _is_news(link, at_s) and told.get((task, peer), 0) < TOLD_A_PAIR_MAX:
+                told[task, peer] = told.get((task, peer), 0) + 1
                 yield self._fact(task, link, row, at_s)
 
     def _peer_of(self, space: str, row: TcpRow, ends: Mapping[Ends, TaskId]) -> TaskId | None:

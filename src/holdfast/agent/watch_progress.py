@@ -10,8 +10,8 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
 from holdfast.model.movement import Movement, Signs, Stillness
 from holdfast.model.pattern import AnyOf
-from holdfast.model.straggling import Slow, Straggling, Work
 from holdfast.model.steps import UNTOLD, Steps, steps_told
+from holdfast.model.straggling import Slow, Straggling, Work
 from holdfast.model.waiting import WAITING_WORDS
 from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskSlow, TaskStill
 from holdfast.probes.progress import Left, Output, Traces
@@ -20,6 +20,8 @@ from holdfast.probes.rhythm import Rhythm, rhythm_of
 LATE_S = 1.0  # a look that comes this much after its time
 INTERVALS_KEPT = 15
 STILL_AGAIN_S, STILL_AGAIN_MAX_S = 5.0, 60.0
+UNBEGUN_SUSPECT_S = 120.0
+SLOWED, SLOWED_OVER_S, SLOWED_LOOK_S = 3.0, 10.0, 30.0
 STEPS_AGAIN_S, SLOW_AGAIN_S = 30.0, 15.0
 PACE_CHANGED = 3.0
 TRACES_EVERY_S = 5.0
@@ -53,6 +55,8 @@ class _Task:
     pace: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=64))
     steps_told_s: float | None = None
     step_s_told: float = 0.0
+    best_step_s: float = 0.0  # over some seconds; 0: not known yet
+    slowed_s: float | None = None  # since when its steps take much longer than that
 
     def step_s(self) -> float:
         """How long a step takes, by those that were told lately; 0: nobody knows."""
@@ -86,11 +90,24 @@ class ProgressLook:
         yield from self._slow_facts(at_s, late_s=late_s)
 
     def suspects(self) -> set[TaskId]:
-        """Who stands still now, beyond its habit. Of a server that alone means nothing."""
+        """Who stands still now, beyond its habit. Of a server that alone means nothing.
+
+        One that has never begun is looked at for a while only: it may wait for work for hours.
+        """
         return {
             task
             for task, known in self._tasks.items()
-            if known.still is not None and known.still.sign != "processes"
+            if (still := known.still) is not None
+            and still.sign != "processes"
+            and (still.usual_s > 0 or still.still_s <= UNBEGUN_SUSPECT_S)
+        }
+
+    def slowed(self) -> set[TaskId]:
+        """Whose steps have lately become much slower than they were: their stacks tell why."""
+        return {
+            task
+            for task, known in self._tasks.items()
+            if known.slowed_s is not None and known.looked_s - known.slowed_s <= SLOWED_LOOK_S
         }
 
     def _late_s(self, at_s: float) -> float:
@@ -179,6 +196,7 @@ class ProgressLook:
         if not known.pace or known.pace[-1][0] != at_s:
             return
         step_s = known.step_s()
+        self._compare(known, step_s, at_s)
         told_s, told = known.steps_told_s, known.step_s_told
         changed = bool(told) and not told / PACE_CHANGED < step_s < told * PACE_CHANGED
         if told_s is None or at_s - told_s >= (STILL_AGAIN_S if changed else STEPS_AGAIN_S):
@@ -191,6 +209,16 @@ class ProgressLook:
             )
         while at_s - known.pace[0][0] > STEPS_AGAIN_S:
             known.pace.popleft()
+
+    def _compare(self, known: _Task, step_s: float, at_s: float) -> None:
+        """Its pace over the last steps, with the best that it has had over as long a time."""
+        if not step_s or at_s - known.pace[0][0] < SLOWED_OVER_S:
+            return
+        known.best_step_s = min(known.best_step_s or step_s, step_s)
+        if step_s < known.best_step_s * SLOWED:
+            known.slowed_s = None
+        elif known.slowed_s is None:
+            known.slowed_s = at_s
 
     def _still_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
         still = known.still
@@ -222,17 +250,16 @@ class ProgressLook:
             return
         slow = self._straggling.see(at_s, works)
         for task, known in self._tasks.items():
-            if task in slow and (
-                known.slow_told_s is None or at_s - known.slow_told_s >= SLOW_AGAIN_S
-            ):
-                known.slow_told_s = at_s
-                yield self._slow(task, known, slow[task], at_s)
-            elif task in works and task not in slow and known.slow_told_s is not None:
-                if self._straggling.knows and at_s - known.slow_told_s >= STILL_AGAIN_S:
-                    known.slow_told_s = None
-                    step_s = round(known.step_s(), 4)
-                    where = self._where(task, at_s)
-                    yield TaskSlow(factor=1.0, step_s=step_s, others_s=step_s, **where)
+            told_s = known.slow_told_s
+            if task in slow:
+                if told_s is None or at_s - told_s >= SLOW_AGAIN_S:
+                    known.slow_told_s = at_s
+                    yield self._slow(task, known, slow[task], at_s)
+            elif told_s is not None and task in works and self._straggling.knows:
+                known.slow_told_s = None
+                step_s = round(known.step_s(), 4)
+                where = self._where(task, at_s)
+                yield TaskSlow(factor=1.0, step_s=step_s, others_s=step_s, **where)
 
     def _slow(self, task: TaskId, known: _Task, slow: Slow, at_s: float) -> TaskSlow:
         """In the task's own steps where these are known, else from one wake-up to the next."""

@@ -12,6 +12,9 @@ from holdfast.model.watch_facts import StacksSeen
 
 AGAIN_S_MIN, AGAIN_S_MAX = 10.0, 600.0  # the pause doubles while nothing changes
 TASK_AGAIN_S = 2.0
+SPELL_GAP_S = 3.0  # nobody wanted anything for so long: what is wanted now is another matter,
+SPELL_S_MAX = 60.0  # and looked at soon, but less and less soon where that happens all the time
+CALM_S = 300.0
 WANTED_S_MAX = 15.0  # what was wanted longer ago than that is not wanted any more
 TASKS_MAX = 64  # of one request
 
@@ -31,6 +34,10 @@ class StackLook:
         self._asked: frozenset[TaskId] = frozenset()  # of the last request
         self._ended_s = 0.0
         self._again_s = AGAIN_S_MIN
+        self._wanted_s = -SPELL_GAP_S  # when anybody last wanted anything
+        self._spell_s = TASK_AGAIN_S
+        self._started_s = -CALM_S
+        self._is_new = True
         self._seen: dict[TaskId, tuple[int, tuple[str, ...]]] = {}  # by the request that runs
         self._seen_before: Seen = {}
         self._blind = ""  # the last reason why nobody could look
@@ -39,11 +46,18 @@ class StackLook:
     def is_busy(self) -> bool:
         return self._child is not None
 
-    def want(self, tasks: Iterable[TaskId], why: str, at_s: float) -> None:
-        """Ask for their stacks: they come with later looks, or not at all. Ask again freely."""
+    def want(self, tasks: Iterable[TaskId], why: str, at_s: float, *, now: bool = False) -> None:
+        """Ask for their stacks: they come with later looks, or not at all. Ask again freely.
+
+        With `now` it does not matter how lately somebody has looked.
+        """
         wanted = frozenset(tasks)
         if wanted:
             self._wanted = (wanted, why, at_s)
+            self._is_new = self._is_new or at_s - self._wanted_s >= SPELL_GAP_S
+            self._wanted_s = at_s
+        if now:
+            self._asked = frozenset()
 
     def look(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
         """What the child has told; and a new child, when one is wanted and due."""
@@ -55,6 +69,7 @@ class StackLook:
                 self._wanted = None
             elif self._is_due(wanted, at_s):
                 self._wanted = None
+                self._note_start(at_s)
                 self._start(wanted, why, tasks)
 
     def close(self) -> None:
@@ -63,11 +78,19 @@ class StackLook:
             self._child = None
 
     def _is_due(self, wanted: frozenset[TaskId], at_s: float) -> bool:
-        """At once for somebody new; else after the pause."""
+        """At once for somebody new, soon for a new spell of trouble; else after the pause."""
         if not self._asked:
             return True
         pause_s = self._again_s if wanted <= self._asked else TASK_AGAIN_S
-        return at_s - self._ended_s >= pause_s
+        return at_s - self._ended_s >= min(pause_s, self._spell_s if self._is_new else pause_s)
+
+    def _note_start(self, at_s: float) -> None:
+        if at_s - self._started_s >= CALM_S:
+            self._spell_s = TASK_AGAIN_S
+        elif self._is_new:
+            self._spell_s = min(2 * self._spell_s, SPELL_S_MAX)
+        self._is_new = False
+        self._started_s = at_s
 
     def _start(self, wanted: frozenset[TaskId], why: str, tasks: Mapping[TaskId, Watched]) -> None:
         pids = {

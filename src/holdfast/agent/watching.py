@@ -1,5 +1,7 @@
 """The agent's side of the process that watches the tasks while they train."""
 
+from collections.abc import Iterable
+
 from holdfast.agent.child import Child
 from holdfast.agent.watch import WatchOrder
 from holdfast.model.cluster import TaskId
@@ -26,6 +28,10 @@ class Watching:
 
     def ended(self, task: TaskId) -> None:
         self._child.tell(f"ended {task}")
+
+    def save_stacks(self, tasks: Iterable[TaskId], why: str) -> None:
+        """What they are doing, before they are ended."""
+        self._child.tell(f"stacks {','.join(map(str, tasks))} {why}")
 
     def close(self) -> None:
         """Nobody is left to be watched."""

@@ -13,6 +13,7 @@ from holdfast.model.facts import (
     LastWords,
     LogLine,
     PathProbed,
+    ProcessSeen,
     SignalSent,
     StopAsked,
     TaskExited,
@@ -20,6 +21,14 @@ from holdfast.model.facts import (
     TracebackSeen,
 )
 from holdfast.model.pattern import Pattern
+from holdfast.model.watch_facts import (
+    LinkSeen,
+    StacksSeen,
+    TaskMoves,
+    TaskSampled,
+    TaskSlow,
+    TaskStill,
+)
 
 FactKind = TypeVar("FactKind", bound=Fact)
 CHIEF = TaskId("chief", 0)
@@ -27,6 +36,7 @@ IGNORED = "Exception ignored in"  # Python's words above a traceback that ends n
 SHELL_SIGNAL_BASE = 128
 SIGNAL_MAX = 64
 LAST_WORD_LENGTH = 200  # enough to know a line again, and less than last words are cut to
+LOOKS = (LinkSeen, ProcessSeen, StacksSeen, TaskMoves, TaskSampled, TaskSlow, TaskStill)
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})  # what we end tasks with
 
 
@@ -36,7 +46,8 @@ class Evidence:
     def __init__(self, facts: Iterable[Fact]) -> None:
         seen = sorted(facts, key=lambda fact: fact.at_s)
         self.attempt = max((fact.attempt for fact in seen), default=1)
-        self.facts = tuple(_once(fact for fact in seen if fact.attempt == self.attempt))
+        facts = _once(fact for fact in seen if fact.attempt == self.attempt)
+        self.facts = tuple(_while_it_ran(tuple(facts)))
         self._by_kind: dict[type[Fact], list[Fact]] = {}
         self._by_task: dict[tuple[type[Fact], TaskId | None], list[Fact]] = {}
         for fact in self.facts:
@@ -91,8 +102,7 @@ class Evidence:
 
     def ending_s(self) -> float:
         """When the tasks began to be ended: what is seen later says nothing of the job."""
-        sent = (fact.at_s for fact in self.of(SignalSent) if fact.signal in ENDING)
-        return min((*sent, *(fact.at_s for fact in self.of(StopAsked))), default=math.inf)
+        return _ending_s(self.facts)
 
     def ended_by_itself(self, task: TaskId | None) -> bool:
         exited = self.exit_of(task)
@@ -160,6 +170,21 @@ def death_signal(exited: TaskExited) -> int | None:
     if SHELL_SIGNAL_BASE < code <= SHELL_SIGNAL_BASE + SIGNAL_MAX:
         return code - SHELL_SIGNAL_BASE
     return None
+
+
+def _ending_s(facts: Iterable[Fact]) -> float:
+    return min((fact.at_s for fact in facts if _ends(fact)), default=math.inf)
+
+
+def _ends(fact: Fact) -> bool:
+    sent = isinstance(fact, SignalSent) and fact.signal in ENDING
+    return sent or isinstance(fact, StopAsked)
+
+
+def _while_it_ran(facts: tuple[Fact, ...]) -> Iterator[Fact]:
+    """Without looks at tasks that were being ended: what holds is what held until then."""
+    until_s = _ending_s(facts)
+    return (fact for fact in facts if fact.at_s <= until_s or not isinstance(fact, LOOKS))
 
 
 def _once(facts: Iterable[Fact]) -> Iterator[Fact]:

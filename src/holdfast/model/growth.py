@@ -7,7 +7,7 @@ from itertools import pairwise
 POINTS_MIN = 5
 POINTS_MAX = 32
 OVER_S_MIN = 10.0
-STEADY_SHARE = 0.7  # of the steps between two points that must not go back
+QUARTER_SHARE = 0.3  # of its part of the growth that each quarter of the time must bring
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Growth:
 
     per_s: float
     over_s: float
-    is_steady: bool  # most of its steps go the same way
+    is_steady: bool  # it goes on all the time, not only at its beginning or end
 
     def left_s(self, room: float) -> float | None:
         """Until `room` is gone; None where it does not grow."""
@@ -42,12 +42,19 @@ class Track:
         (first_s, first), (last_s, last) = self._points[0], self._points[-1]
         if last_s - first_s < OVER_S_MIN:
             return None
-        amounts = [amount for _, amount in self._points]
-        steps = [later - sooner for sooner, later in pairwise(amounts)]
-        grows = last > first
-        same_way = sum((step >= 0) if grows else (step <= 0) for step in steps)
-        half = len(amounts) // 2
-        # What grew in its first half only has stopped growing.
-        goes_on = (last > amounts[half]) if grows else (last < amounts[half])
-        is_steady = same_way >= STEADY_SHARE * len(steps) and goes_on
-        return Growth((last - first) / (last_s - first_s), last_s - first_s, is_steady)
+        total = last - first
+        quarters = [later - sooner for sooner, later in pairwise(self._at_quarters())]
+        # What jumped once, or has stopped, will not go on.
+        is_steady = all(step * total > 0 for step in quarters) and all(
+            abs(step) >= QUARTER_SHARE * abs(total) / len(quarters) for step in quarters
+        )
+        return Growth(total / (last_s - first_s), last_s - first_s, is_steady)
+
+    def _at_quarters(self) -> list[float]:
+        """The amounts at the beginning, after each quarter of the time, and at the end."""
+        first_s, last_s = self._points[0][0], self._points[-1][0]
+        marks_s = [first_s + (last_s - first_s) * quarter / 4 for quarter in range(5)]
+        return [
+            next(amount for at_s, amount in reversed(self._points) if at_s <= mark_s)
+            for mark_s in marks_s
+        ]

@@ -21,7 +21,8 @@ FLOOR_S = 5.0  # nothing shorter is worth a word: a busy host delays everybody b
 STEPS_PATIENCE = 2.5  # of its own steps, where these are even: two may be missed, three not
 DEVIATIONS = 4.5
 PAUSE_PATIENCE = 1.25  # of a pause that is known
-GAPS_NEEDED = 3
+GAPS_FEW = 3  # fewer than these are a guess at a habit: it gets twice the floor, and three gaps
+FEW_FLOOR_S, FEW_PATIENCE = 10.0, 3.0
 PAUSES_KEPT_MAX = 8
 PAUSE_HALVED_S = 3600.0
 RECENT_GAPS = 31
@@ -67,7 +68,7 @@ class Habit:
     @property
     def is_known(self) -> bool:
         """Whether there is a habit at all."""
-        return self.gaps >= GAPS_NEEDED
+        return self.gaps > 0
 
     @property
     def pace_s(self) -> float:
@@ -86,6 +87,9 @@ class Habit:
         """How long it must be still before that is worth a word; infinite without a habit."""
         if not self.is_known:
             return math.inf
+        late_s = self._late_s if at_s < self._late_until_s else 0.0
+        if self.gaps < GAPS_FEW:
+            return max(FEW_FLOOR_S, FEW_PATIENCE * self._longest_s(at_s)) + late_s
         pace_s = self.pace_s
         uneven = math.exp(DEVIATIONS * self._deviation(pace_s))
         limit_s = max(
@@ -93,7 +97,7 @@ class Habit:
             pace_s * max(STEPS_PATIENCE, uneven),
             self._longest_s(at_s) * PAUSE_PATIENCE + self.look_s,
         )
-        return limit_s + (self._late_s if at_s < self._late_until_s else 0.0)
+        return limit_s + late_s
 
     def is_still(self, at_s: float) -> bool:
         return self.still_s(at_s) > self.limit_s(at_s)

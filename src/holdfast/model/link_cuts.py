@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
-from holdfast.model.address import Address, is_loopback, parse_address
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import CHIEF, Evidence
-from holdfast.model.facts import PathProbed, ProcessSeen, TaskStarted
+from holdfast.model.facts import ProcessSeen
 from holdfast.model.watch_facts import LinkSeen
 
 # The kernel waits 0.2 s before it sends again, then twice as long each time: the fourth time
@@ -32,6 +32,10 @@ class Cut:
     sure: bool
 
     @property
+    def facts(self) -> tuple[LinkSeen, ...]:
+        return (self.first,) if self.first is self.last else (self.first, self.last)
+
+    @property
     def pair(self) -> frozenset[TaskId]:
         return frozenset({self.sender, self.receiver})
 
@@ -51,18 +55,17 @@ def cuts(evidence: Evidence) -> list[Cut]:
     for spell in spells:
         pair = frozenset({spell.facts[0].task, spell.facts[0].peer})
         ends[pair] = ends.get(pair, 0) + 1
-    found: dict[tuple[TaskId, TaskId], Cut] = {}
-    for spell in spells:
-        worst = max(spell.facts, key=lambda fact: (fact.retransmits, fact.lasting_s))
-        if worst.task is None:
-            continue
-        pair = frozenset({worst.task, worst.peer})
-        sure = any(_is_sure(fact, ends=ends[pair]) for fact in spell.facts)
-        cut = Cut(worst.task, worst.peer, spell.facts[0], worst, sure)
-        before = found.setdefault((cut.sender, cut.receiver), cut)
-        if (cut.sure, before.first.at_s) > (before.sure, cut.first.at_s):
-            found[cut.sender, cut.receiver] = cut
-    return list(found.values())
+    made = [_cut(spell, ends) for spell in spells if spell.facts[0].task]
+    made.sort(key=lambda cut: (cut.sure, -cut.first.at_s))
+    return list({(cut.sender, cut.receiver): cut for cut in made}.values())
+
+
+def _cut(spell: _Spell, ends: dict[frozenset[TaskId | None], int]) -> Cut:
+    worst = max(spell.facts, key=lambda fact: (fact.retransmits, fact.lasting_s))
+    sender, receiver = cast("TaskId", worst.task), worst.peer
+    count = ends[frozenset({sender, receiver})]
+    sure = any(_is_sure(fact, ends=count) for fact in spell.facts)
+    return Cut(sender, receiver, spell.facts[0], worst, sure)
 
 
 def _spells(evidence: Evidence) -> Iterator[_Spell]:
@@ -134,44 +137,3 @@ def _weight(found: list[Cut], task: TaskId) -> tuple[int, bool, bool, bool, Task
         all(task != cut.sender for cut in found),
         task,
     )
-
-
-def leader(tasks: tuple[TaskId, ...]) -> TaskId:
-    return CHIEF if CHIEF in tasks else TaskId("worker", 0)
-
-
-def hosts_of(evidence: Evidence) -> dict[TaskId, str]:
-    """The host in each task's address; nobody's whose address means a machine itself."""
-    places = {
-        **{look.target: look.address for look in evidence.of(PathProbed) if look.target},
-        **{fact.task: fact.address for fact in evidence.of(TaskStarted) if fact.task},
-    }
-    found: dict[TaskId, str] = {}
-    for task, text in places.items():
-        address = parse_address(text)
-        if isinstance(address, Address) and not is_loopback(address.host):
-            found[task] = address.host
-    return found
-
-
-def lost_hosts(evidence: Evidence, found: list[Cut]) -> dict[str, list[Cut]]:
-    """Hosts with several tasks, of which every one is cut off from all who are elsewhere.
-
-    Between two halves of a cluster, the one without the leader is the lost one.
-    """
-    hosts = hosts_of(evidence)
-    lost: dict[str, list[Cut]] = {}
-    for host in sorted(set(hosts.values()) - {hosts.get(leader(evidence.tasks), "")}):
-        there = {task for task, place in hosts.items() if place == host}
-        across = [
-            cut
-            for cut in found
-            if len(cut.pair & there) == 1 and all(task in hosts for task in cut.pair)
-        ]
-        reached = {task for cut in across for task in cut.pair}
-        elsewhere = {hosts[task] for task in reached - there}
-        others = set(hosts.values()) - {host}
-        all_cut = len(there) > 1 and there <= reached and elsewhere == others
-        if all_cut and any(cut.sure for cut in across):
-            lost[host] = across
-    return lost

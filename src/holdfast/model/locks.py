@@ -48,9 +48,8 @@ def _wait(thread: ThreadStack) -> LockWait:
 def _lock_in(code: str) -> str:
     """`lock` of `with lock:` and of `lock.acquire()`; empty where the line names several."""
     if code.startswith(("with ", "async with ")):
-        found = code.removeprefix("async ").removeprefix("with ").rstrip(":").strip()
-        found = found.partition(" as ")[0]
-        return "" if "," in found else found
+        found = list(_entered(code))
+        return found[0] if len(found) == 1 else ""
     before, taken, _ = code.partition(_TAKES)
     words = before.replace("=", " ").replace("(", " ").split()
     return words[-1] if taken and words else ""
@@ -60,11 +59,17 @@ def held_by(thread: ThreadStack) -> Iterator[Held]:
     for text in thread.holds:
         place, _, code = text.partition(": ")
         file, _, line = place.rpartition(":")
-        items = code.removeprefix("async ").removeprefix("with ").rstrip(":").split(",")
-        for item in items:
-            lock = item.partition(" as ")[0].strip()
-            if line.isascii() and line.isdigit() and lock:
+        for lock in _entered(code):
+            if line.isascii() and line.isdigit():
                 yield Held(lock, file, int(line))
+
+
+def _entered(code: str) -> Iterator[str]:
+    """What a `with` line enters: `a` and `b` of `with a, b as c:`."""
+    items = code.removeprefix("async ").removeprefix("with ").partition(":")[0]
+    for item in items.split(","):
+        if lock := item.partition(" as ")[0].strip():
+            yield lock
 
 
 def cycle_in(waits: Sequence[LockWait]) -> list[tuple[LockWait, Held]]:

@@ -41,4 +41,13 @@ class TellStart:
     attempt: int = 1
 
 
-Order = SendSignal | WatchIdle | TellStart | EndAttempt
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveStacks:
+    """Write down what these tasks are doing: they are about to be ended."""
+
+    tasks: tuple[TaskId, ...]
+    why: str
+    attempt: int = 1
+
+
+Order = SendSignal | WatchIdle | TellStart | SaveStacks | EndAttempt

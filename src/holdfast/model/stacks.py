@@ -141,7 +141,8 @@ def _waits_for_thread(inner: Frame, blocked: str) -> bool:
 def _enters_lock(inner: Frame) -> bool:
     """At `with lock:`, and not at `with open(…):`, which calls something."""
     head, _, rest = inner.code.removeprefix("async ").partition(" ")
-    return head == "with" and rest.endswith(":") and "(" not in rest
+    entered, colon, _ = rest.partition(":")
+    return head == "with" and bool(colon) and "(" not in entered
 
 
 def _is_timed(inner: Frame, *, waiting: bool) -> bool:
@@ -213,8 +214,9 @@ class Group:
             return f"{who}: {self.doing}"
         inner, *own = self.place
         called = f", called at {own[0]}" if own else ""
-        code = frames_of(self.stack)[-1].code
-        return f"{who} in {inner}{f': {code}' if code else ''}{called}"
+        last = frames_of(self.stack)[-1]
+        code = f": {last.code}" if last.code and not last.is_library else ""
+        return f"{who} in {inner}{code}{called}"
 
 
 NAMED_MAX = 3  # more tasks than that are counted

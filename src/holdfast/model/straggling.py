@@ -35,7 +35,7 @@ class Work:
     pace_s: float  # the usual gap between looks that see it wake
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slow:
     """How slow it is; times are those of its own work between two wake-ups."""
 
@@ -153,7 +153,13 @@ def _slow_together(own: _Window, others: list[_Window]) -> Slow | None:
     factor = own.doing / usual
     if own.doing < DOING_MIN or own.doing - most < APART or factor < FACTOR_MIN:
         return None
-    return Slow(factor, own.doing / own.rate, usual / own.rate, True, own.rate)
+    return Slow(
+        factor=factor,
+        own_s=own.doing / own.rate,
+        others_s=usual / own.rate,
+        together=True,
+        wakes_per_s=own.rate,
+    )
 
 
 def _slow_apart(share: float, rate: float, at_first: float) -> Slow | None:
@@ -162,4 +168,6 @@ def _slow_apart(share: float, rate: float, at_first: float) -> Slow | None:
     has_changed = at_first / share >= UNLIKE_BEFORE
     if factor < (FACTOR_MIN if has_changed else FACTOR_ALONE):
         return None
-    return Slow(factor, 1 / rate, share / rate, False, rate)
+    return Slow(
+        factor=factor, own_s=1 / rate, others_s=share / rate, together=False, wakes_per_s=rate
+    )

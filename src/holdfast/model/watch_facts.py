@@ -81,6 +81,20 @@ class HostSampled(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuSampled(Fact):
+    """What a GPU says of itself; `task` is who uses it, where only one does."""
+
+    gpu: int  # as CUDA_VISIBLE_DEVICES counts them
+    name: str
+    memory_bytes: int
+    memory_used_bytes: int
+    busy_share: float = -1.0  # -1: it does not say
+    celsius: int = -1  # -1: it does not say
+    slowed_by: str = ""  # heat, power; empty: nothing
+    errors_not_corrected: int = -1  # of its memory; -1: not counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryNearsLimit(Fact):
     """At this growth the memory that a task may use is gone in `left_s`."""
 

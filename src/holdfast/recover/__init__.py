@@ -7,9 +7,11 @@ from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import StartBlocked, StopAsked, TaskNotStarted
 from holdfast.model.findings import Diagnosis, Finding, Severity
 from holdfast.model.remedies import AskHuman, Remedy
+from holdfast.model.words import listed
 
 SIGNAL_EXIT_BASE = 128
 HUNG_CODE = 124
+UNSEEN_CODE = 69
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,9 @@ def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
         first = next(iter(diagnosis.findings), None)
         why = f"the cluster was not up after {blocked.deadline_s:g} s"
         return Conclusion(HUNG_CODE, first.proof.says if first else why)
+    unseen = evidence.unseen_ends()
+    if unseen and not failures and asked is None:
+        return Conclusion(UNSEEN_CODE, f"nobody saw how {listed(unseen)} ended")
     if not failures and not any(evidence.of(TaskNotStarted)):
         if asked is not None and not _trained_to_the_end(evidence, asked.at_s):
             return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")

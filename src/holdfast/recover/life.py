@@ -17,7 +17,15 @@ from holdfast.model.facts import (
     TaskNotStarted,
     TaskStarted,
 )
-from holdfast.model.orders import EndAttempt, Order, SendSignal, TellStart, WatchIdle
+from holdfast.model.orders import (
+    EndAttempt,
+    Order,
+    SaveStacks,
+    SendSignal,
+    TellStart,
+    WatchIdle,
+)
+from holdfast.model.watch_facts import StacksSeen
 from holdfast.recover.starting import (
     BLOCKED_IDLE_S,
     IDLE_NEWS_S,
@@ -29,7 +37,7 @@ from holdfast.recover.starting import (
     notice,
     standstill,
 )
-from holdfast.recover.stopping import SIGTERM, Asked, due_signals
+from holdfast.recover.stopping import SIGKILL, SIGTERM, Asked, due_signals
 
 # How long the others may speak after a failure that dooms the job: a mirrored worker learns
 # of a dead peer by heartbeat after 7.6 to 9.5 s, and its words tell who was missed.
@@ -40,6 +48,8 @@ SERVER_IDLE_S, STUCK_IDLE_S = 5.0, 20.0
 START_UP_S = 60.0
 # An evaluator may still be at its last evaluation when the training is over.
 EVALUATION_S_MAX = 600.0
+# What a task was doing must be known before we end it for what it did; but it must end.
+SAVE_S_MAX, SAVED_S = 2.0, 30.0
 
 
 class Phase(StrEnum):
@@ -69,6 +79,9 @@ class Life:
     start: Start = field(default_factory=Start)
     start_deadline_s: float = math.inf
     told_start: tuple[TaskId, ...] = ()  # who was missing when we last told
+    stuck: bool = False  # whether we end it because nothing goes on: then stacks matter
+    stacks_s: Mapping[TaskId, float] = field(default_factory=dict)  # when they were last seen
+    saving_s: Mapping[TaskId, float] = field(default_factory=dict)  # since when we wait for them
 
     @property
     def running(self) -> tuple[TaskId, ...]:
@@ -104,9 +117,11 @@ def _notice(life: Life, fact: Fact) -> Life:
         case TaskStarted(task=TaskId() as task):
             return _started(life, task, fact.at_s)
         case TaskExited(task=TaskId() as task):
-            life = replace(life, ended={**life.ended, task: fact.exit_code == 0})
+            # Of whom nobody knows how it ended, nobody can say that the others need it.
+            well = fact.exit_code == 0 or fact.unseen
+            life = replace(life, ended={**life.ended, task: well})
             young = fact.at_s - life.started_s.get(task, -START_UP_S) < START_UP_S
-            failed = fact.exit_code != 0 and task.role == "worker"
+            failed = not well and task.role == "worker"
             return replace(life, never_joined=task) if young and failed else life
         case TaskNotStarted(task=TaskId() as task):
             life = replace(life, ended={**life.ended, task: False})
@@ -115,9 +130,11 @@ def _notice(life: Life, fact: Fact) -> Life:
             return replace(life, idle_s={**life.idle_s, task: fact.at_s})
         case SignalSent(task=TaskId() as task):
             return _obeyed(life, task, fact)
+        case StacksSeen(task=TaskId() as task):
+            return replace(life, stacks_s={**life.stacks_s, task: fact.at_s})
         case StartBlocked():
             why = f"the cluster was not up after {fact.deadline_s:g} s"
-            return _stopping(life, fact.at_s, SIGTERM, why)
+            return _stopping(life, fact.at_s, SIGTERM, why, stuck=True)
         case StopAsked():
             if life.phase is Phase.STOPPING:
                 return replace(life, grace_s=0.0) if fact.now else life
@@ -151,12 +168,13 @@ def _next_phase(life: Life, at_s: float) -> Life:
     if life.trained_s is not None and _evaluated(life, at_s, waited_s=at_s - life.trained_s):
         return _stopping(life, at_s, SIGTERM, life.why or "the training is over")
     if life.phase is Phase.AFTERMATH and at_s - life.since_s >= AFTERMATH_S:
-        return _stopping(life, at_s, SIGTERM, "a task failed, and the rest waits for it")
+        why = "a task failed, and the rest waits for it"
+        return _stopping(life, at_s, SIGTERM, why, stuck=True)
     if _chief_ended(life) and _all_idle(life, trainers, at_s):
         return _stopping(life, at_s, SIGTERM, "the chief has ended and the workers are idle")
     if life.never_joined and _all_idle(life, trainers, at_s):
         why = f"{life.never_joined} failed at its start, and the others wait for it"
-        return _stopping(life, at_s, SIGTERM, why)
+        return _stopping(life, at_s, SIGTERM, why, stuck=True)
     return life
 
 
@@ -260,8 +278,10 @@ def _watch_idle(life: Life) -> tuple[Life, tuple[Order, ...]]:
     return replace(life, watched={**life.watched, **fresh}), orders
 
 
-def _stopping(life: Life, at_s: float, signal: int, why: str) -> Life:
-    return replace(life, phase=Phase.STOPPING, since_s=at_s, first_signal=signal, why=why)
+def _stopping(life: Life, at_s: float, signal: int, why: str, *, stuck: bool = False) -> Life:
+    return replace(
+        life, phase=Phase.STOPPING, since_s=at_s, first_signal=signal, why=why, stuck=stuck
+    )
 
 
 def _stop(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
@@ -274,8 +294,28 @@ def _stop(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
         grace_s=life.grace_s,
         at_s=at_s,
     )
+    life, held, save = _save_first(life, due, at_s)
+    due = {task: signal for task, signal in due.items() if task not in held}
     asked = {**life.asked, **{task: Asked(signal, at_s) for task, signal in due.items()}}
     orders = tuple(
         SendSignal(task=task, signal=signal, why=life.why) for task, signal in due.items()
     )
-    return replace(life, asked=asked), orders
+    return replace(life, asked=asked), (*save, *orders)
+
+
+def _save_first(
+    life: Life, due: Mapping[TaskId, int], at_s: float
+) -> tuple[Life, set[TaskId], tuple[Order, ...]]:
+    """Evidence before a kill: who is not to be signalled yet, and whose stacks are wanted."""
+    if life.grace_s == 0:
+        return life, set(), ()
+    unseen = {task for task in life.running if at_s - life.stacks_s.get(task, -SAVED_S) >= SAVED_S}
+    needed = {task for task in unseen & due.keys() if life.stuck or due[task] == SIGKILL}
+    fresh = {task for task in needed if at_s - life.saving_s.get(task, -SAVED_S) >= SAVED_S}
+    if fresh and life.stuck:
+        fresh = unseen  # who waits for whom is seen in all of them at one moment
+    saving_s = {**life.saving_s, **dict.fromkeys(fresh, at_s)}
+    wait_s = min(SAVE_S_MAX, life.grace_s / 2)
+    held = {task for task in needed if at_s - saving_s[task] < wait_s}
+    save = (SaveStacks(tasks=tuple(sorted(fresh)), why=life.why),) if fresh else ()
+    return replace(life, saving_s=saving_s), held, save

@@ -17,7 +17,8 @@ def _still(fact: facts.TaskStill) -> str:
     habit = f"it never paused for more than {seconds_text(fact.usual_s)} before"
     known = habit if fact.usual_s else "it has no habit yet"
     busy = f", while it used {fact.cpu_share:.0%} of a core" if fact.cpu_share >= CPU_WORTH else ""
-    return f"its {fact.sign} stand still for {seconds_text(fact.still_s)}{busy}; {known}"
+    stand = "stand" if fact.sign.endswith("s") else "stands"
+    return f"its {fact.sign} {stand} still for {seconds_text(fact.still_s)}{busy}; {known}"
 
 
 def _slow(fact: facts.TaskSlow) -> str:
@@ -48,6 +49,20 @@ def _host(fact: facts.HostSampled) -> str:
     return f"{fact.cpus} cores {fact.busy_share:.0%} busy{hogs}, {free} of memory free{lost}"
 
 
+def _gpu(fact: facts.GpuSampled) -> str:
+    used, total = bytes_text(fact.memory_used_bytes), bytes_text(fact.memory_bytes)
+    parts = [f"GPU {fact.gpu} ({fact.name}): {used} of {total} used"]
+    if fact.busy_share >= 0:
+        parts.append(f"{fact.busy_share:.0%} busy")
+    if fact.celsius >= 0:
+        parts.append(f"{fact.celsius} degrees")
+    if fact.slowed_by:
+        parts.append(f"slowed down by {fact.slowed_by}")
+    if fact.errors_not_corrected > 0:
+        parts.append(f"{fact.errors_not_corrected} memory errors not corrected")
+    return ", ".join(parts)
+
+
 def _memory(fact: facts.MemoryNearsLimit) -> str:
     where = f"of {fact.limit_of}" if fact.limit_of else "of the host"
     used, limit = bytes_text(fact.used_bytes), bytes_text(fact.limit_bytes)
@@ -63,7 +78,8 @@ def _link(fact: facts.LinkSeen) -> str:
     if fact.send_bytes:
         again = f", sent again {fact.retransmits} times" if fact.retransmits else ""
         sent = f"{fact.send_bytes} bytes to {fact.peer} at {fact.address}"
-        return f"{sent} stay unacknowledged {lasting}{again}"
+        lossy = f"; {fact.recovered} times before it got through" if fact.recovered else ""
+        return f"{sent} stay unacknowledged {lasting}{again}{lossy}"
     return f"{fact.recv_bytes} bytes from {fact.peer} at {fact.address} stay unread {lasting}"
 
 
@@ -76,6 +92,7 @@ def _stacks(fact: facts.StacksSeen) -> str:
 CPU_WORTH, SHARE_WORTH = 0.05, 0.1  # below that, not worth a word
 
 SAY: Final[dict[type[Fact], Callable[[Any], str]]] = {
+    facts.GpuSampled: _gpu,
     facts.HostSampled: _host,
     facts.KernelSaid: lambda fact: f"the kernel says: {fact.text}",
     facts.LinkSeen: _link,

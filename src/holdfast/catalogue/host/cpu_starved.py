@@ -34,6 +34,7 @@ from holdfast.model.words import listed, seconds_text
 
 STARVED_SHARE = 0.5
 THROTTLED_SHARE = 0.3
+FREE_SHARE = 0.05  # less than this, a quota does not matter
 LASTING_S = 20.0
 RECENT_S = 75.0  # a task that is well again says so within a minute
 OTHERS_CORES = 0.5
@@ -58,7 +59,8 @@ def _is_throttled(sample: TaskSampled) -> bool:
 
 
 def _is_starved(sample: TaskSampled) -> bool:
-    return _waited_share(sample) >= STARVED_SHARE
+    """Not by its own quota: of that, others are not to blame."""
+    return _waited_share(sample) >= STARVED_SHARE and sample.throttled_share < FREE_SHARE
 
 
 def _waited_share(sample: TaskSampled) -> float:
@@ -149,4 +151,5 @@ cause = Cause(
     detect=detect,
     remedy=AskHuman(),
     severity=Severity.WARNING,
+    yields_to=frozenset({"ps-overloaded"}),
 )

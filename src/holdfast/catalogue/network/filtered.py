@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.lost_hosts import silent_hosts
 from holdfast.model.path import Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import CUT, Standing, missing, views
@@ -35,8 +36,9 @@ TRY_AGAIN_CODE = 75
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
     reached = {view.task for view in views(evidence) if view.is_ready}
+    lost = {look.target for looks in silent_hosts(evidence).values() for look in looks}
     for task, standing in missing(evidence).items():
-        if standing.look.outcome in CUT and task not in reached:
+        if standing.look.outcome in CUT and task not in reached | lost:
             yield _proof(evidence, standing)
 
 
@@ -72,5 +74,5 @@ cause = Cause(
     family="network-unreachable",
     detect=detect,
     remedy=AskHuman(),
-    yields_to=frozenset({"partition", "host-lost"}),
+    yields_to=frozenset({"partition"}),
 )

@@ -28,22 +28,19 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import PathProbed
 from holdfast.model.findings import Cause, Confidence, Proof
-from holdfast.model.link_cuts import Cut, cuts, hosts_of, lost_hosts
-from holdfast.model.path import Outcome
-from holdfast.model.pattern import Pattern
+from holdfast.model.link_cuts import Cut, cuts
+from holdfast.model.lost_hosts import hosts_of, lost_hosts, silent_hosts
 from holdfast.model.remedies import AskHuman
-from holdfast.model.standing import CUT, is_ready, lasts, standings, views
 from holdfast.model.words import listed, seconds_text
 
 TRY_AGAIN_CODE = 75
-NO_WAY = Pattern(r"No route to host|Host is (?:down|unreachable)")
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
     lost = lost_hosts(evidence, cuts(evidence))
     for host, across in lost.items():
         yield _by_links(evidence, host, across)
-    for host, looks in _unreachable(evidence).items():
+    for host, looks in silent_hosts(evidence).items():
         if host not in lost:
             yield _by_looks(host, looks)
 
@@ -61,29 +58,6 @@ def _by_links(evidence: Evidence, host: str, across: list[Cut]) -> Proof:
         f" {listed(others)} send, for {seconds_text(last.lasting_s)} now",
         do=_do(host, tasks),
         exit_code=TRY_AGAIN_CODE,
-    )
-
-
-def _unreachable(evidence: Evidence) -> dict[str, list[PathProbed]]:
-    """Hosts of which every task was ready before and gets no packet now, seen from anywhere."""
-    found = standings(evidence)
-    hosts = hosts_of(evidence)
-    were_ready = {look.target for look in evidence.of(PathProbed) if is_ready(look)}
-    reached = {hosts.get(view.task) for view in views(evidence) if view.look.outcome not in CUT}
-    lost: dict[str, list[PathProbed]] = {}
-    for host in sorted(set(hosts.values()) - reached if reached else ()):
-        there = [standing for task, standing in found.items() if hosts.get(task) == host]
-        looks = [one.look for one in there if one.seen_twice and lasts(evidence, one)]
-        all_lost = looks and len(looks) == len(there)
-        if all_lost and were_ready >= {look.target for look in looks} and _nothing_answers(looks):
-            lost[host] = looks
-    return lost
-
-
-def _nothing_answers(looks: list[PathProbed]) -> bool:
-    """Of several tasks, silence is enough; of a single one, the network itself must say so."""
-    return len(looks) > 1 or (
-        looks[0].outcome == Outcome.UNREACHABLE and NO_WAY.search(looks[0].says) is not None
     )
 
 

@@ -39,7 +39,8 @@ from holdfast.model.facts import (
     StartBlocked,
 )
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
-from holdfast.model.link_cuts import Cut, centres, cuts, lost_hosts
+from holdfast.model.link_cuts import Cut, centres, cuts
+from holdfast.model.lost_hosts import addresses_of, lost_hosts
 from holdfast.model.remedies import AskHuman
 from holdfast.model.spec import members
 from holdfast.model.standing import (
@@ -70,7 +71,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
 
 def _while_training(evidence: Evidence) -> Iterator[Proof]:
     """Data that a kernel sends again and again, while both tasks live."""
-    found = cuts(evidence)
+    found, servers = cuts(evidence), addresses_of(evidence)
     lost = [cut for across in lost_hosts(evidence, found).values() for cut in across]
     for centre, mine in centres([cut for cut in found if cut not in lost]):
         worst = max(mine, key=lambda cut: (cut.sure, cut.last.retransmits))
@@ -81,7 +82,7 @@ def _while_training(evidence: Evidence) -> Iterator[Proof]:
             seen_at=others[0] if len(others) == 1 else None,
             confidence=Confidence.HIGH,
             says=_cut_says(centre, others, mine, worst),
-            do=_do(str(worst.sender), worst.last.address),
+            do=_do(str(worst.sender), servers.get(worst.receiver, worst.last.address)),
             exit_code=TRY_AGAIN_CODE,
         )
 

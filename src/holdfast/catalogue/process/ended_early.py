@@ -86,13 +86,15 @@ def _proof(evidence: Evidence, exited: TaskExited, suffering: list[Fact]) -> Pro
     victims = listed([fact.task for fact in suffering])
     step = max(evidence.of(StepsSeen, exited.task), key=lambda fact: fact.at_s, default=None)
     reached = f" at step {step.step}" if step else ""
-    first_s = max(0.0, suffering[0].at_s - exited.at_s)
+    first = min(suffering, key=lambda fact: fact.at_s)
+    how = "failed" if isinstance(first, TaskExited) else "stood still"
+    later_s = max(0.0, first.at_s - exited.at_s)
     return Proof(
         facts=(exited, *suffering[:2], *((step,) if step else ())),
         culprit=exited.task,
         confidence=Confidence.HIGH,
-        says=f"{exited.task} ended with exit code 0{reached} while {victims} still needed it, and"
-        f" went without it {seconds_text(first_s)} later",
+        says=f"{exited.task} ended with exit code 0{reached} while {victims} still needed it;"
+        f" {first.task} {how} {seconds_text(later_s)} later",
         do=(
             f"see why {exited.task} was done: its input, its number of steps, its stopping rule",
             "give every task the same number of steps",

@@ -1,7 +1,7 @@
 """A disk that the job writes to has little room left.
 
 ## What you see
-Before the start nothing. Later `No space left on device`, at the first checkpoint or after
+At first nothing. Later `No space left on device`, at the first checkpoint or after
 hours, and a checkpoint that is cut off.
 
 ## Why it happens
@@ -14,22 +14,25 @@ Checkpoints, event files or logs of earlier jobs fill the file system, or its in
 Free space, keep fewer checkpoints, or write to a larger disk.
 
 ## When this accusation would be wrong
-When the job writes less than what is left. Once a task has failed this says nothing more:
-then it counts what the task died of.
+When the job writes less than what is left, or what fills the disk stops soon: while a job runs,
+the newest look counts, and the pace of the last minute. Once a task has failed this says nothing
+more: then it counts what the task died of.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import DiskMeasured
+from holdfast.model.facts import AttemptStarted, DiskMeasured
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.remedies import AskHuman
+from holdfast.model.words import seconds_text
 
 MIB, GIB = 1 << 20, 1 << 30
 FULL_BYTES = 64 * MIB
 SCARCE_BYTES = GIB
 SCARCE_SHARE = 0.05
+FULL_SHARE = 0.001
 PLENTY_BYTES = 100 * GIB  # 5 % of a file server is more than most jobs ever write
 SCARCE_INODE_SHARE = 0.01
 
@@ -37,18 +40,39 @@ SCARCE_INODE_SHARE = 0.01
 def detect(evidence: Evidence) -> Iterator[Proof]:
     if any(evidence.failures()):
         return
+    runs = any(evidence.of(AttemptStarted))
     told: set[tuple[str, int, int]] = set()
-    for room in evidence.of(DiskMeasured):
+    for room in _newest(evidence):
         disk = (room.host, room.total_bytes, room.total_inodes)
         if room.total_bytes <= 0 or disk in told or evidence.exit_of(room.task):
             continue
-        severity = _severity(room)
+        severity = _severity_now(room) if runs else _severity(room)
         if severity is not None:
             told.add(disk)
             yield _proof(room, severity)
 
 
+def _newest(evidence: Evidence) -> Iterable[DiskMeasured]:
+    """Of each place the last look: what was scarce may have been freed."""
+    last: dict[tuple[str, str], DiskMeasured] = {}
+    for room in evidence.of(DiskMeasured):
+        last[room.host, room.path] = room
+    return last.values()
+
+
+def _severity_now(room: DiskMeasured) -> Severity | None:
+    """While a job writes there, what counts is what is left of it, however small it is."""
+    share = room.free_bytes / room.total_bytes
+    if share < FULL_SHARE or room.free_inodes == 0:
+        return Severity.ERROR
+    scarce = share < SCARCE_SHARE and room.free_bytes < PLENTY_BYTES
+    if scarce or room.left_s >= 0 or _few_inodes(room):
+        return Severity.WARNING
+    return None
+
+
 def _severity(room: DiskMeasured) -> Severity | None:
+    """Before a start nobody knows how much the job will write."""
     if room.free_bytes < FULL_BYTES or room.free_inodes == 0:
         return Severity.ERROR
     share = min(PLENTY_BYTES, room.total_bytes * SCARCE_SHARE)
@@ -70,12 +94,13 @@ def _proof(room: DiskMeasured, severity: Severity) -> Proof:
         else f"{_size(room.free_bytes)} of {_size(room.total_bytes)} are free"
     )
     purpose = f" ({room.purpose})" if room.purpose else ""
+    pace = "" if room.left_s < 0 else f": at this pace it is full in {seconds_text(room.left_s)}"
     return Proof(
         facts=(room,),
         culprit=room.task,
         severity=severity,
         confidence=Confidence.HIGH,
-        says=f"{left} at {room.path}{purpose} on {room.host}",
+        says=f"{left} at {room.path}{purpose} on {room.host}{pace}",
         do=(
             f"see what fills it: du --inodes -xd1 {path} | sort -n"
             if inodes

@@ -1,0 +1,83 @@
+"""One task is much slower than the others, and the whole job goes at its pace.
+
+## What you see
+Steps take several times as long as they should, and no line says why. With
+MultiWorkerMirroredStrategy all tasks show the same step time, so that no log tells who it is. With
+parameter servers the slow task only contributes less.
+
+## Why it happens
+Its own code does more in each step than that of the others: an input that is read from far away,
+a callback or a summary that only one task writes, a host with slower cores, other work there.
+
+## How to confirm it by hand
+`holdfast stacks`, or `py-spy dump --nonblocking --pid PID` on all tasks, some times in a row: the
+slow one is in its own code, while the others stand in `quick_execute` and wait for it.
+
+## What to do
+Look at what the slow task does between two steps, and at its host. Give all tasks the same work.
+
+## When this accusation would be wrong
+A task that does an evaluation of some seconds now and then is not a straggler, and not accused.
+A chief may wake more often in each step than the others: where tasks do not wait for each other,
+such differences count only when they are large, or new. Main threads that wait for threads of
+their own, as for a slow input, are not seen here.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.remedies import AskHuman
+from holdfast.model.watch_facts import TaskSlow
+from holdfast.model.words import seconds_text
+
+HARMS = 3.0  # how many times slower
+RECENT_S = 90.0  # while it lasts it is told again, but not during an evaluation
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    until_s = min(evidence.ending_s(), max((fact.at_s for fact in evidence.facts), default=0.0))
+    for task in evidence.tasks:
+        told = _lasting(evidence, task, until_s=until_s)
+        if told and until_s - told[-1].at_s <= RECENT_S:
+            yield _proof(evidence, told)
+
+
+def _lasting(evidence: Evidence, task: TaskId, *, until_s: float) -> list[TaskSlow]:
+    """The newest words that it is slow, since it was last as fast as the others."""
+    told: list[TaskSlow] = []
+    for fact in evidence.of(TaskSlow, task):
+        if fact.at_s <= until_s:
+            told = [*told, fact] if fact.factor > 1 else []
+    return told
+
+
+def _proof(evidence: Evidence, told: list[TaskSlow]) -> Proof:
+    first, last = told[0], told[-1]
+    factor = min(fact.factor for fact in told)
+    sure = len(told) > 1
+    # Who failed was not ended by somebody who was slow.
+    harms = factor >= HARMS and sure and not any(evidence.failures())
+    pid = next(iter(evidence.pids_of(last.task)), None)
+    return Proof(
+        facts=(first, last) if sure else (last,),
+        culprit=last.task,
+        confidence=Confidence.HIGH if sure else Confidence.LIKELY,
+        severity=Severity.ERROR if harms else Severity.WARNING,
+        says=f"{last.task} is {last.factor:.1f} times as slow as the others: it works for"
+        f" {seconds_text(last.step_s)} where they take {seconds_text(last.others_s)}",
+        do=(
+            f"see what it does between two steps: py-spy dump --nonblocking --pid {pid or 'PID'}",
+            f"compare the host of {last.task} with the others: top -b -n 1 | head -15",
+        ),
+    )
+
+
+cause = Cause(
+    family="straggler",
+    detect=detect,
+    remedy=AskHuman(),
+    yields_to=frozenset({"cpu-starved"}),
+    severity=Severity.WARNING,
+)

@@ -1,0 +1,237 @@
+"""Real processes that step, block, loop and wait; time passes as fast as the looks say."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from holdfast.agent.watch_progress import ProgressLook
+from holdfast.agent.watched import Watched
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact
+from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskSlow, TaskStill
+from holdfast.probes.process import stat_of
+from holdfast.probes.rhythm import rhythm_of
+
+FactKind = TypeVar("FactKind", bound=Fact)
+WAKES_A_LOOK = 5
+TRAINS = """
+import os, sys, threading, time
+lock, step, folder = threading.Lock(), 0, sys.argv[1]
+lock.acquire()
+while True:
+    step += 1
+    print("step", step, "loss 0.5", flush=True)
+    time.sleep(0.003)
+    for _ in range(5 if os.path.exists(folder + "/slow") else 0):
+        time.sleep(0.003)
+    if os.path.exists(folder + "/block"):
+        lock.acquire()
+    while os.path.exists(folder + "/loop"):
+        pass
+"""
+
+
+class Job:
+    """Tasks that train, and one who looks at them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.progress = ProgressLook("host-a")
+        self.tasks: dict[TaskId, Watched] = {}
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.at_s = 100.0
+
+    def start(self, task: TaskId, program: str = TRAINS) -> Path:
+        home = self.folder / f"{task.role}-{task.index}"
+        home.mkdir()
+        with (home / "out").open("wb") as out:
+            command = [sys.executable, "-c", program, str(home)]
+            process = subprocess.Popen(command, stdout=out)
+        self.processes.append(process)
+        fd = os.open(home / "out", os.O_RDONLY)
+        self.tasks[task] = Watched(
+            task=task, pid=process.pid, address="", streams={"out": fd}, main=process.pid
+        )
+        return home
+
+    def look(self, looks: int, *, every_s: float = 1.0) -> list[Fact]:
+        facts: list[Fact] = []
+        for _ in range(looks):
+            self.at_s += every_s
+            for watched in self.tasks.values():
+                stat = stat_of(watched.pid)
+                assert stat is not None
+                watched.state, watched.cpu_s = stat.state, stat.cpu_s
+            facts += self.progress.look(self.tasks, self.at_s)
+        return facts
+
+    def train(self, looks: int) -> list[Fact]:
+        """Looks between which every task has woken a few times."""
+        facts: list[Fact] = []
+        for _ in range(looks):
+            for watched in self.tasks.values():
+                until_woken(watched.pid, WAKES_A_LOOK)
+            facts += self.look(1)
+        return facts
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        for watched in self.tasks.values():
+            os.close(watched.streams["out"])
+
+
+def until_woken(pid: int, times: int) -> None:
+    first = rhythm_of(pid)
+    while (now := rhythm_of(pid)) and first and now.wakes < first.wakes + times:
+        os.sched_yield()
+
+
+def until(pid: int, is_true: Callable[[str, str], bool]) -> None:
+    while (now := rhythm_of(pid)) and not is_true(now.state, now.waits_in):
+        os.sched_yield()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    found = Job(tmp_path)
+    yield found
+    found.close()
+
+
+WORKER = TaskId("worker", 0)
+OTHER = TaskId("worker", 1)
+
+
+def of(kind: type[FactKind], facts: list[Fact]) -> list[FactKind]:
+    return [fact for fact in facts if isinstance(fact, kind)]
+
+
+def test_a_healthy_task_tells_its_steps_now_and_then_and_nothing_else(job: Job) -> None:
+    job.start(WORKER)
+    facts = job.train(70)
+    assert {type(fact) for fact in facts} == {StepsSeen}
+    first, _, last = of(StepsSeen, facts)
+    assert last.step > first.step >= 1
+    assert last.step_s > 0
+    assert (first.source, first.task, first.host) == ("log", WORKER, "host-a")
+    assert job.progress.suspects() == set()
+
+
+def test_a_task_that_blocks_is_told_after_five_seconds_and_every_five_seconds(job: Job) -> None:
+    home = job.start(WORKER)
+    job.train(20)
+    (home / "block").touch()
+    until(job.tasks[WORKER].pid, lambda _, waits_in: waits_in.startswith("futex"))
+    job.look(1)
+    assert of(TaskStill, job.look(5)) == []
+    assert job.progress.suspects() == set()
+    told = of(TaskStill, job.look(20))
+    assert job.progress.suspects() == {WORKER}
+    assert len(told) == 4
+    assert [round(fact.still_s) for fact in told] == [6, 11, 16, 21]
+    (first, *_) = told
+    assert (first.sign, first.cpu_share) == ("main thread", 0.0)
+    assert first.usual_s == pytest.approx(1.0, rel=0.05)
+
+
+def test_a_task_that_loops_stands_still_by_its_steps(job: Job) -> None:
+    home = job.start(WORKER)
+    job.train(20)
+    pid = job.tasks[WORKER].pid
+    (home / "loop").touch()
+    job.look(1)
+    first = stat_of(pid)
+    told: list[Fact] = []
+    while first and not told and job.at_s < 300:
+        # A look for every tick on a core: time goes by as the task burns it.
+        while (now := stat_of(pid)) and now.cpu_s < first.cpu_s + 0.25:
+            os.sched_yield()
+        first = stat_of(pid)
+        told = of(TaskStill, job.look(1))
+    (still,) = told
+    assert still.sign == "steps"
+    assert still.cpu_share > 0.1
+    (home / "loop").unlink()
+    assert of(TaskMoves, job.train(8))
+    assert job.progress.suspects() == set()
+
+
+def test_a_task_that_is_stopped_and_goes_on_has_not_learned_that_pause(job: Job) -> None:
+    job.start(WORKER)
+    job.train(20)
+    pid = job.tasks[WORKER].pid
+    for _ in range(2):
+        os.kill(pid, signal.SIGSTOP)
+        until(pid, lambda state, _: state == "T")
+        still = of(TaskStill, job.look(12))
+        assert round(still[0].still_s) <= 7
+        os.kill(pid, signal.SIGCONT)
+        (moves,) = of(TaskMoves, job.train(20))
+        assert moves.still_s >= 10
+
+
+def test_an_observer_that_was_stopped_accuses_nobody(job: Job) -> None:
+    home = job.start(WORKER)
+    job.train(20)
+    assert of(TaskStill, job.look(1, every_s=60.0)) == []
+    (home / "block").touch()
+    until(job.tasks[WORKER].pid, lambda _, waits_in: waits_in.startswith("futex"))
+    job.look(1)
+    assert of(TaskStill, job.look(1, every_s=30.0)) == []
+
+
+def test_a_server_is_no_suspect(job: Job) -> None:
+    job.start(TaskId("ps", 0), "import threading; threading.Event().wait()")
+    assert job.look(100) == []
+    assert job.progress.suspects() == set()
+
+
+def test_one_that_never_began_is_worth_a_look_and_told_ever_more_rarely(job: Job) -> None:
+    job.start(WORKER, "import threading; threading.Event().wait()")
+    until(job.tasks[WORKER].pid, lambda _, waits_in: waits_in.startswith("futex"))
+    told = of(TaskStill, job.look(60))
+    assert job.progress.suspects() == {WORKER}
+    told += of(TaskStill, job.look(140))
+    assert {fact.usual_s for fact in told} == {0.0}
+    assert len(told) <= 8
+    assert job.progress.suspects() == set(), "it may wait for work for hours"
+
+
+def test_a_task_that_ends_is_forgotten(job: Job) -> None:
+    job.start(WORKER)
+    job.train(5)
+    gone = job.tasks.pop(WORKER)
+    assert job.look(2) == []
+    os.close(gone.streams["out"])
+
+
+def test_who_wakes_ten_times_less_often_than_the_others_is_slow(job: Job) -> None:
+    slower = TRAINS.replace("time.sleep(0.003)", "time.sleep(0.03)")
+    job.start(WORKER)
+    job.start(OTHER, slower)
+    facts = job.train(60)
+    told = of(TaskSlow, facts)
+    assert {fact.task for fact in told} == {OTHER}
+    assert all(fact.factor > 4 for fact in told)
+    assert of(TaskStill, facts) == []
+
+
+def test_steps_that_became_much_slower_are_worth_a_look_at_stacks_for_a_while(job: Job) -> None:
+    home = job.start(WORKER)
+    job.train(40)
+    assert job.progress.slowed() == set()
+    (home / "slow").touch()
+    seen: list[set[TaskId]] = []
+    for _ in range(90):
+        job.train(1)
+        seen.append(job.progress.slowed())
+    assert {WORKER} in seen
+    assert seen[-1] == set()
