@@ -10,7 +10,10 @@ LOST = Pattern(
     r"|failed with (?:Unavailable|Aborted|Cancelled)Error|PSUnavailableError"
     r"|preemption in a connected worker or parameter server"
     r"|tried to connect with a different incarnation|Connection timed out"
+    r"|Collective ops is aborted by: "
 )
+# Whatever the error is called: another task's trouble ended this one's step.
+ABORTED = Pattern(r"Collective ops is aborted by: ")
 LOST_ERRORS = Pattern(
     r"(?:Unavailable|Aborted|Cancelled|DeadlineExceeded|PSUnavailable|WorkerPreempted)Error$"
 )

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from holdfast.model.evidence import IGNORED, Evidence
 from holdfast.model.facts import LastWords, TaskExited, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
-from holdfast.model.lost_peer import LOST_ERRORS
+from holdfast.model.lost_peer import ABORTED, LOST_ERRORS
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 
@@ -51,7 +51,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
                     do=("correct the line that the log names",),
                 )
             continue
-        if NOT_ITS_OWN.search(seen.exception):
+        if NOT_ITS_OWN.search(seen.exception) or ABORTED.search(seen.message):
             continue
         uncaught = failure.exit_code == UNCAUGHT_CODE and _is_last(evidence, seen)
         certain = uncaught and not OF_TENSORFLOW.search(seen.exception)
