@@ -5,10 +5,10 @@ BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo check hosts test bench lock clean
+.PHONY: help env demo check hosts test bench bench-faults lock clean
 
 help: ## Show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 env: $(MADE) ## Make .venv with everything the tests need, TensorFlow included
 
@@ -39,13 +39,17 @@ test: check hosts ## All tests: the pure half with its coverage, then real proce
 	$(BIN)/coverage report
 	$(BIN)/pytest -q tests --ignore tests/pure
 
-bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (2 hours)
+bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (3 hours)
 	$(BIN)/python -m bench.output
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python -m bench.check
 	$(BIN)/python -m bench.attach
 	$(BIN)/python bench/fuzz_spec.py
 	$(BIN)/python -m bench.startup
+	$(BIN)/python -m bench.soak
+
+bench-faults: $(MADE) hosts ## Strike jobs while they train, in 100 ways, and judge what is said (1 hour)
+	$(BIN)/python -m bench.running
 
 lock: $(MADE) ## Renew requirements.lock
 	$(BIN)/python tools/lock.py

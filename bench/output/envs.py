@@ -9,6 +9,7 @@ from pathlib import Path
 ENVS = Path(__file__).parents[2] / ".envs"
 INSTALL_S_MAX = 1800
 WHY_CHARS_MAX = 120
+PINS = {"torch": "torch==2.13.0", "tensorflow-2.15": "tensorflow-cpu==2.15.1"}
 
 
 class NotAvailableError(Exception):
@@ -16,11 +17,12 @@ class NotAvailableError(Exception):
 
 
 @cache
-def bin_of(package: str) -> Path:
-    """Where a peer's programs are."""
-    folder = ENVS / package
+def bin_of(peer: str) -> Path:
+    """Where a peer's programs are; its package is called as it is, where no pin says otherwise."""
+    package = PINS.get(peer, peer)
+    folder = ENVS / peer
     made = folder / ".made"
-    if not made.exists():
+    if not made.exists() or made.read_text() != package:
         print(f"installing {package} into {folder}", flush=True)
         _run([sys.executable, "-m", "venv", "--clear", str(folder)])
         pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet"]
@@ -29,7 +31,7 @@ def bin_of(package: str) -> Path:
         with contextlib.suppress(NotAvailableError):
             _run([*pip, "--no-index", "--no-deps", package])
         _run([*pip, package])
-        made.touch()
+        made.write_text(package)
     return folder / "bin"
 
 

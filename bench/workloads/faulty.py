@@ -1,116 +1,113 @@
-"""The options every workload takes, and the faults it can be told to commit."""
+"""The options every workload takes: its size, its pace, and the fault it is told to commit."""
 
 import argparse
-import ctypes
 import math
 import os
-import signal
-import sys
-import threading
-import time
-import traceback
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NoReturn
 
-GROWN_MB_MAX = 4096
-GROW_EVERY_S = 0.1
-FAILURES = ("exception", "exit0", "segfault", "abort", "sigkill-self")
+FAILURES = (
+    *("exception", "exit0", "exit1", "segfault", "abort", "sigkill-self"),
+    *("deadlock", "self-deadlock", "orphaned-lock", "livelock"),
+    *("straggler", "slow-input", "flood", "grow", "many-files"),
+)
+DIFFERENCES = ("shape", "dtype", "graph")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """What this task was told to do; faults meant for other tasks are already left out."""
 
     steps: int
     step_pause_s: float
+    step_compute_s: float
+    first_step_s: float
+    evaluate_every_s: float  # infinity: never
+    evaluate_for_s: float
     checkpoint_dir: str | None
+    save_every_s: float | None  # None: every so many steps
     fail_how: str
     fail_at_step: float  # infinity: never
     fail_after_s: float  # infinity: never
+    fail_when: str | None  # once this file is there
+    fault_at_file: str | None  # where to write down when it happened
+    slow_factor: float
+    slow_input_s: float
     grow_mb_per_s: float
+    grows_from_start: bool
+    differs: str  # one of DIFFERENCES, or empty
     flags: frozenset[str]  # those of the workload's own that were given
+
+    @property
+    def step_s(self) -> float:
+        return self.step_pause_s + self.step_compute_s
 
 
 def options(*, stepless: Collection[str], flags: Collection[str] = ()) -> Options:
-    """Read the command line; a task whose role is stepless can only fail after seconds."""
+    """Read the command line; a task whose role is stepless can only fail outside of steps."""
     parser = _parser()
     for flag in flags:
         parser.add_argument(flag, action="append_const", const=flag, dest="flags", default=[])
     given = parser.parse_args()
-    if (given.fail_at, given.fail_after_s) != (math.inf, math.inf) and given.fail_task is None:
-        parser.error("nobody was told to fail: add --fail-task role:index")
-    if given.grow_mb_per_s > 0 and given.grow_task is None:
-        parser.error("nobody was told to grow: add --grow-task role:index")
-    if given.fail_at != math.inf and given.fail_task.partition(":")[0] in stepless:
-        parser.error(f"{given.fail_task} takes no steps: give --fail-after-s, not --fail-at")
+    _refuse_nonsense(parser, given, stepless)
     here = os.environ.get("HOLDFAST_TASK", "")  # faults have no task to strike without it
     fails = given.fail_task == here
+    step_s = given.step_ms / 1000
     return Options(
         steps=given.steps,
-        step_pause_s=given.step_ms / 1000,
+        step_pause_s=step_s if given.step_by == "waiting" else 0.0,
+        step_compute_s=step_s if given.step_by == "computing" else 0.0,
+        first_step_s=given.first_step_s,
+        evaluate_every_s=given.evaluate_every_s,
+        evaluate_for_s=given.evaluate_for_s,
         checkpoint_dir=given.checkpoint_dir,
+        save_every_s=given.save_every_s,
         fail_how=given.fail_how,
         fail_at_step=given.fail_at if fails else math.inf,
         fail_after_s=given.fail_after_s if fails else math.inf,
-        grow_mb_per_s=given.grow_mb_per_s if given.grow_task == here else 0,
+        fail_when=given.fail_when if fails else None,
+        fault_at_file=given.fault_at_file if fails or given.differ_task == here else None,
+        slow_factor=given.slow_factor,
+        slow_input_s=given.slow_input_s,
+        grow_mb_per_s=given.grow_mb_per_s,
+        grows_from_start=given.grow_task == here and given.grow_mb_per_s > 0,
+        differs=given.differ if given.differ_task == here else "",
         flags=frozenset(getattr(given, "flags", ())),
     )
 
 
-def start_timed_faults(told: Options) -> None:
-    """Start the faults that wait for no step; call it first, once TensorFlow is imported."""
-    # These threads are daemons because a healthy end must not wait for a fault that is not due.
-    if told.fail_after_s != math.inf:
-        threading.Thread(target=_fail_later, args=(told,), daemon=True).start()
-    if told.grow_mb_per_s > 0:
-        threading.Thread(target=_grow, args=(told.grow_mb_per_s,), daemon=True).start()
-
-
-def fail(how: str) -> NoReturn:
-    match how:
-        case "exception":
-            raise RuntimeError("the workload was told to fail with an exception")
-        case "exit0":
-            sys.exit(0)
-        case "segfault":
-            ctypes.string_at(0)
-        case "sigkill-self":
-            os.kill(os.getpid(), signal.SIGKILL)
-    os.abort()
+def _refuse_nonsense(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, stepless: Collection[str]
+) -> None:
+    fails = given.fail_when or (given.fail_at, given.fail_after_s) != (math.inf, math.inf)
+    if fails and given.fail_task is None:
+        parser.error("nobody was told to fail: add --fail-task role:index")
+    if given.grow_mb_per_s > 0 and given.grow_task is None and given.fail_how != "grow":
+        parser.error("nobody was told to grow: add --grow-task role:index")
+    if given.fail_at != math.inf and given.fail_task.partition(":")[0] in stepless:
+        parser.error(f"{given.fail_task} takes no steps: give --fail-after-s, not --fail-at")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--step-ms", type=float, default=10, help="pause after each step")
+    parser.add_argument("--step-ms", type=float, default=10, help="how long a step takes")
+    parser.add_argument("--step-by", choices=("waiting", "computing"), default="waiting")
+    parser.add_argument("--first-step-s", type=float, default=0, help="of tracing and compiling")
+    parser.add_argument("--evaluate-every-s", type=float, default=math.inf, metavar="SECONDS")
+    parser.add_argument("--evaluate-for-s", type=float, default=0, metavar="SECONDS")
     parser.add_argument("--checkpoint-dir", help="save here, and resume from here")
+    parser.add_argument("--save-every-s", type=float, metavar="SECONDS")
     parser.add_argument("--fail-at", type=int, default=math.inf, metavar="STEP")
     parser.add_argument("--fail-after-s", type=float, default=math.inf, metavar="SECONDS")
+    parser.add_argument("--fail-when", metavar="FILE", help="as soon as this file is there")
     parser.add_argument("--fail-how", choices=FAILURES, default="exception")
     parser.add_argument("--fail-task", metavar="ROLE:INDEX")
+    parser.add_argument("--fault-at-file", metavar="FILE", help="gets the moment, in Unix time")
+    parser.add_argument("--slow-factor", type=float, default=10, help="of a straggler")
+    parser.add_argument("--slow-input-s", type=float, default=0, help="per batch, once it fails")
     parser.add_argument("--grow-mb-per-s", type=float, default=0)
-    parser.add_argument("--grow-task", metavar="ROLE:INDEX")
+    parser.add_argument("--grow-task", metavar="ROLE:INDEX", help="from the start")
+    parser.add_argument("--differ", choices=DIFFERENCES, default="shape")
+    parser.add_argument("--differ-task", metavar="ROLE:INDEX")
     return parser
-
-
-def _fail_later(told: Options) -> None:
-    time.sleep(told.fail_after_s)
-    # An exception ends only this thread, and the main thread may be inside join() for ever.
-    try:
-        fail(told.fail_how)
-    except SystemExit:
-        os._exit(0)
-    except RuntimeError:
-        traceback.print_exc()
-        os._exit(1)
-
-
-def _grow(mb_per_s: float) -> None:
-    chunk_mb = mb_per_s * GROW_EVERY_S
-    kept: list[bytes] = []
-    while len(kept) * chunk_mb < GROWN_MB_MAX:
-        # Repeating a byte other than zero writes every page; bytes(n) would only reserve them.
-        kept.append(b"x" * int(chunk_mb * 2**20))
-        time.sleep(GROW_EVERY_S)
-    threading.Event().wait()

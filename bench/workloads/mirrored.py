@@ -1,35 +1,34 @@
 """A healthy MultiWorkerMirroredStrategy job: every task trains the same line in lockstep."""
 
 import tempfile
-import time
 
 import faulty
+import model_input
 import tensorflow as tf
+from committed import Faults
+from pace import Pace, computed
 
-REPORT_EVERY_STEPS = 20
-SAVE_EVERY_STEPS = 40
-ROWS = 128
-BATCH = 16
-SLOPES = ((2.0,), (-1.0,), (0.5,), (3.0,))
 LEARNING_RATE = 0.02
-LABEL_NOISE = 0.3
 
 
 def main() -> None:
     told = faulty.options(stepless=())
-    faulty.start_timed_faults(told)
+    faults = Faults(told)
+    faults.start(in_steps=True)
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with tempfile.TemporaryDirectory() as scratch:
-        train(strategy, told, scratch)
+        train(strategy, told, faults, scratch)
     print("done", flush=True)
 
 
-def train(strategy: tf.distribute.Strategy, told: faulty.Options, scratch: str) -> None:
+def train(
+    strategy: tf.distribute.Strategy, told: faulty.Options, faults: Faults, scratch: str
+) -> None:
+    pace = Pace(told, faults)
     with strategy.scope():
-        weights = mirrored_variable(tf.zeros([len(SLOPES), 1]), "weights")
-        bias = mirrored_variable(tf.zeros([1]), "bias")
+        weights, bias = variables(told, faults)
     done = tf.Variable(0, dtype=tf.int64, name="done")
     saver = None
     if told.checkpoint_dir:
@@ -40,19 +39,36 @@ def train(strategy: tf.distribute.Strategy, told: faulty.Options, scratch: str) 
         # Every task must take part in a save, but only the chief's copy is kept.
         kept = told.checkpoint_dir if is_chief(strategy) else scratch
         saver = tf.train.CheckpointManager(saved, kept, max_to_keep=2)
-    batches = iter(strategy.distribute_datasets_from_function(batches_of_one_task))
-    train_step = step_function(strategy, weights, bias)
 
+    def batches_of_one_task(_context: tf.distribute.InputContext) -> tf.data.Dataset:
+        return model_input.slow(faults) if told.slow_input_s else model_input.fast()
+
+    batches = iter(strategy.distribute_datasets_from_function(batches_of_one_task))
+    train_step = step_function(strategy, weights, bias, told, pace)
+    print("training begins", flush=True)
     for step in range(int(done) + 1, told.steps + 1):
         loss = train_step(batches)
-        if step % REPORT_EVERY_STEPS == 0 or step == told.steps:
+        if pace.reports(step):
             print(f"step {step} loss {float(loss):.3f}", flush=True)
-        if saver and (step % SAVE_EVERY_STEPS == 0 or step == told.steps):
+        if saver and pace.saves(step):
             done.assign(step)
             saver.save(checkpoint_number=step)
-        if step == told.fail_at_step:
-            faulty.fail(told.fail_how)
-        time.sleep(told.step_pause_s)
+        if is_chief(strategy):
+            pace.evaluate()
+        faults.step_done(step)
+        pace.rest()
+
+
+def variables(told: faulty.Options, faults: Faults) -> tuple[tf.Variable, tf.Variable]:
+    """The model's; one task may be told to think of another one."""
+    if told.differs:
+        faults.note()
+    if told.differs == "graph":
+        mirrored_variable(tf.zeros([3]), "extra")
+    weights = mirrored_variable(tf.zeros([len(model_input.SLOPES), 1]), "weights")
+    size = 2 if told.differs == "shape" else 1
+    kind = tf.float64 if told.differs == "dtype" else tf.float32
+    return weights, mirrored_variable(tf.zeros([size], kind), "bias")
 
 
 def mirrored_variable(initial: tf.Tensor, name: str) -> tf.Variable:
@@ -66,14 +82,12 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
     return bool(resolver.task_id == 0)
 
 
-def batches_of_one_task(_context: tf.distribute.InputContext) -> tf.data.Dataset:
-    features = tf.random.normal([ROWS, len(SLOPES)])
-    labels = features @ tf.constant(SLOPES) + tf.random.normal([ROWS, 1], 1.0, LABEL_NOISE)
-    return tf.data.Dataset.from_tensor_slices((features, labels)).repeat().batch(BATCH)
-
-
 def step_function(
-    strategy: tf.distribute.Strategy, weights: tf.Variable, bias: tf.Variable
+    strategy: tf.distribute.Strategy,
+    weights: tf.Variable,
+    bias: tf.Variable,
+    told: faulty.Options,
+    pace: Pace,
 ) -> tf.types.experimental.PolymorphicFunction:
     def replica_step(features: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
@@ -81,9 +95,10 @@ def step_function(
         slopes = tape.gradient(loss, [weights, bias])
         for variable, slope in zip([weights, bias], slopes, strict=True):
             variable.assign_sub(LEARNING_RATE * slope)
-        return loss
+        return computed(loss, told.step_compute_s)
 
     def train_step(batches: tf.data.Iterator) -> tf.Tensor:
+        pace.first_step()
         loss = strategy.run(replica_step, args=next(batches))
         return strategy.reduce(tf.distribute.ReduceOp.MEAN, loss, axis=None)
 

@@ -1,26 +1,23 @@
 """A healthy ParameterServerStrategy job: the chief trains a line, ps and workers serve it."""
 
-import time
-
 import faulty
+import model_input
 import tensorflow as tf
+from committed import Faults
+from pace import Pace, computed
 
-REPORT_EVERY_STEPS = 20
-SAVE_EVERY_STEPS = 40
-ROWS = 128
-BATCH = 16
-SLOPES = ((2.0,), (-1.0,), (0.5,), (3.0,))
 LEARNING_RATE = 0.02
-LABEL_NOISE = 0.3
 
 
 def main() -> None:
     told = faulty.options(stepless={"ps", "worker"})
-    faulty.start_timed_faults(told)
+    faults = Faults(told)
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    if resolver.task_type in {"ps", "worker"}:
+    serves = resolver.task_type in {"ps", "worker"}
+    faults.start(in_steps=not serves)
+    if serves:
         serve(resolver)
-    train(resolver, told)
+    train(resolver, told, faults)
     print("done", flush=True)
 
 
@@ -39,13 +36,16 @@ def serve(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> None:
     server.join()
 
 
-def train(resolver: tf.distribute.cluster_resolver.ClusterResolver, told: faulty.Options) -> None:
+def train(
+    resolver: tf.distribute.cluster_resolver.ClusterResolver, told: faulty.Options, faults: Faults
+) -> None:
+    pace = Pace(told, faults)
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     strategy = tf.distribute.ParameterServerStrategy(resolver)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
-        weights = tf.Variable(tf.zeros([len(SLOPES), 1]), name="weights")
+        weights = tf.Variable(tf.zeros([len(model_input.SLOPES), 1]), name="weights")
         bias = tf.Variable(tf.zeros([1]), name="bias")
     done = tf.Variable(0, dtype=tf.int64, name="done")
     saver = None
@@ -53,31 +53,29 @@ def train(resolver: tf.distribute.cluster_resolver.ClusterResolver, told: faulty
         saved = tf.train.Checkpoint(weights=weights, bias=bias, done=done)
         saver = tf.train.CheckpointManager(saved, told.checkpoint_dir, max_to_keep=2)
         saver.restore_or_initialize()
-    batches = iter(coordinator.create_per_worker_dataset(batches_of_one_worker))
-    train_step = step_function(strategy, weights, bias)
-
+    batches = iter(coordinator.create_per_worker_dataset(model_input.fast))
+    train_step = step_function(strategy, weights, bias, told, pace)
+    print("training begins", flush=True)
     for step in range(int(done) + 1, told.steps + 1):
         loss = coordinator.schedule(train_step, args=(batches,))
-        if step % REPORT_EVERY_STEPS == 0 or step == told.steps:
+        if pace.reports(step):
             coordinator.join()
             print(f"step {step} loss {loss.fetch():.3f}", flush=True)
-        if saver and (step % SAVE_EVERY_STEPS == 0 or step == told.steps):
+        if saver and pace.saves(step):
             coordinator.join()
             done.assign(step)
             saver.save(checkpoint_number=step)
-        if step == told.fail_at_step:
-            faulty.fail(told.fail_how)
-        time.sleep(told.step_pause_s)
-
-
-def batches_of_one_worker() -> tf.data.Dataset:
-    features = tf.random.normal([ROWS, len(SLOPES)])
-    labels = features @ tf.constant(SLOPES) + tf.random.normal([ROWS, 1], 1.0, LABEL_NOISE)
-    return tf.data.Dataset.from_tensor_slices((features, labels)).repeat().batch(BATCH)
+        pace.evaluate()
+        faults.step_done(step)
+        pace.rest()
 
 
 def step_function(
-    strategy: tf.distribute.Strategy, weights: tf.Variable, bias: tf.Variable
+    strategy: tf.distribute.Strategy,
+    weights: tf.Variable,
+    bias: tf.Variable,
+    told: faulty.Options,
+    pace: Pace,
 ) -> tf.types.experimental.PolymorphicFunction:
     def replica_step(features: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
@@ -85,9 +83,10 @@ def step_function(
         slopes = tape.gradient(loss, [weights, bias])
         for variable, slope in zip([weights, bias], slopes, strict=True):
             variable.assign_sub(LEARNING_RATE * slope)
-        return loss
+        return computed(loss, told.step_compute_s)
 
     def train_step(batches: tf.data.Iterator) -> tf.Tensor:
+        pace.first_step()
         return strategy.run(replica_step, args=next(batches))
 
     return tf.function(train_step)

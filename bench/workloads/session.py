@@ -2,28 +2,25 @@
 
 import json
 import os
-import time
 
 import faulty
+import model_input
 import tensorflow.compat.v1 as tf
+from committed import Faults
+from pace import SAVE_EVERY_STEPS, Pace, computed
 
-REPORT_EVERY_STEPS = 20
-SAVE_EVERY_STEPS = 40
 CHIEF_POLL_S = 1
-ROWS = 128
-BATCH = 16
-SLOPES = ((2.0,), (-1.0,), (0.5,), (3.0,))
 LEARNING_RATE = 0.02
-LABEL_NOISE = 0.3
 UNFILTERED = "--no-device-filters"
 
 
 def main() -> None:
     told = faulty.options(stepless={"ps"}, flags=[UNFILTERED])
-    faulty.start_timed_faults(told)
+    faults = Faults(told)
     tf.disable_v2_behavior()
     tf_config = json.loads(os.environ["TF_CONFIG"])
     role, index = tf_config["task"]["type"], int(tf_config["task"]["index"])
+    faults.start(in_steps=role != "ps")
     cluster = tf.train.ClusterSpec(tf_config["cluster"])
     # Without filters a session waits for every task of the cluster, other workers included.
     unfiltered = role == "ps" or UNFILTERED in told.flags
@@ -39,32 +36,43 @@ def main() -> None:
     with tf.device(
         tf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:{role}/task:{index}")
     ):
-        fetches = model()
+        fetches = model(told, faults)
     if not is_chief:
         wait_for_chief(server.target, config)
-    train(server.target, config, is_chief=is_chief, told=told, fetches=fetches)
+    train(server.target, config, is_chief=is_chief, told=told, faults=faults, fetches=fetches)
     print("done", flush=True)
 
 
-def model() -> tuple[tf.Tensor, tf.Tensor]:
+def model(told: faulty.Options, faults: Faults) -> tuple[tf.Tensor, tf.Tensor]:
     """The loss of one batch, and the step number once that batch has been learnt."""
-    features, labels = tf.data.make_one_shot_iterator(batches()).get_next()
-    weights = tf.get_variable("weights", [len(SLOPES), 1], initializer=tf.zeros_initializer())
-    bias = tf.get_variable("bias", [1], initializer=tf.zeros_initializer())
+    if told.differs:
+        faults.note()
+    features, labels = batch(told, faults)
+    weights = variable("weights", [len(model_input.SLOPES), 1])
+    size = 2 if told.differs == "shape" else 1
+    kind = tf.float64 if told.differs == "dtype" else tf.float32
+    bias = tf.cast(variable("bias", [size], kind), tf.float32)
+    if told.differs == "graph":
+        bias += variable("extra", [1])
     loss = tf.reduce_mean((features @ weights + bias - labels) ** 2)
     optimizer = tf.train.GradientDescentOptimizer(LEARNING_RATE)
     global_step = tf.train.get_or_create_global_step()
     with tf.control_dependencies([optimizer.minimize(loss, global_step=global_step)]):
-        return loss, global_step.read_value()
+        return computed(loss, told.step_compute_s), global_step.read_value()
 
 
-def batches() -> tf.data.Dataset:
-    def row(_: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        features = tf.random.normal([len(SLOPES)])
-        labels = tf.linalg.matvec(SLOPES, features, transpose_a=True)
-        return features, labels + tf.random.normal([1], 1.0, LABEL_NOISE)
+def variable(name: str, shape: list[int], kind: tf.DType = tf.float32) -> tf.Variable:
+    return tf.get_variable(name, shape, kind, initializer=tf.zeros_initializer())
 
-    return tf.data.Dataset.range(ROWS).map(row).repeat().batch(BATCH)
+
+def batch(told: faulty.Options, faults: Faults) -> tuple[tf.Tensor, tf.Tensor]:
+    if not told.slow_input_s:
+        iterator = tf.data.make_one_shot_iterator(model_input.by_row())
+    else:
+        iterator = tf.data.make_initializable_iterator(model_input.slow(faults))
+        tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+    features, labels = iterator.get_next()
+    return features, labels
 
 
 def wait_for_chief(target: str, config: tf.ConfigProto) -> None:
@@ -81,29 +89,32 @@ def train(
     *,
     is_chief: bool,
     told: faulty.Options,
+    faults: Faults,
     fetches: tuple[tf.Tensor, tf.Tensor],
 ) -> None:
-    reported = 0
+    pace = Pace(told, faults)
     with tf.train.MonitoredTrainingSession(
         master=target,
         is_chief=is_chief,
         checkpoint_dir=told.checkpoint_dir,
-        save_checkpoint_secs=None,
-        save_checkpoint_steps=SAVE_EVERY_STEPS,
+        save_checkpoint_secs=told.save_every_s,
+        save_checkpoint_steps=None if told.save_every_s else SAVE_EVERY_STEPS,
         save_summaries_steps=0,
         log_step_count_steps=0,
         hooks=[tf.train.StopAtStepHook(last_step=told.steps)],
         config=config,
     ) as session:
+        print("training begins", flush=True)
+        pace.first_step()
         while not session.should_stop():
             loss, step = session.run(fetches)
-            if step // REPORT_EVERY_STEPS > reported or step >= told.steps:
-                reported = step // REPORT_EVERY_STEPS
+            if pace.reports(step):
                 print(f"step {step} loss {loss:.3f}", flush=True)
+            if is_chief:
+                pace.evaluate()
             # The other workers take steps too, so this one may never see the exact number.
-            if step >= told.fail_at_step:
-                faulty.fail(told.fail_how)
-            time.sleep(told.step_pause_s)
+            faults.step_done(step)
+            pace.rest()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,36 @@
+"""What many pairs of measurements tell together, on a machine that others use too."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+Z_95 = 1.96  # of the normal distribution: 95 % lie within
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One thing over the other, and where it lies with 95 % confidence."""
+
+    middle: float
+    low: float
+    high: float
+    pairs: int
+
+    def __str__(self) -> str:
+        return f"{self.middle:.4f} (95 % of {self.pairs} pairs: {self.low:.4f} to {self.high:.4f})"
+
+
+def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
+    """Of `(before, after)`, after over before: the Hodges-Lehmann centre of the log ratios.
+
+    The median of all means of two: a stranger's burst in a few windows does not move it, and it
+    wastes less of the others than a plain median. The interval is that of Wilcoxon's test.
+    """
+    logs = [math.log(after / before) for before, after in pairs]
+    count = len(logs)
+    means = sorted((logs[i] + logs[j]) / 2 for i in range(count) for j in range(i, count))
+    spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+    first = max(0, math.floor(len(means) / 2 - Z_95 * spread))
+    low, high = means[first], means[len(means) - 1 - first]
+    return Ratio(math.exp(median(means)), math.exp(low), math.exp(high), count)

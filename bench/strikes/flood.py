@@ -1,0 +1,5 @@
+"""A task writes 200 MB of lines at once."""
+
+from bench.strike import harmless
+
+strike = harmless(commits="flood")

@@ -1,0 +1,235 @@
+"""Step times of a two-worker training: alone, watched, and with the watchers frozen at times."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from bench.cluster import HERE, free_ports
+from bench.footprint import MARK, Clock, freeze, own_processes, thaw
+from bench.paired import Ratio, paired_ratio
+
+WORKERS = 2
+PROGRAM = HERE / "workloads" / "timed.py"
+STEPS_WITHOUT_END = 10_000_000
+WINDOW_S = 0.5
+WINDOW_STEPS_MIN = 10
+OTHERS_MAX = 0.10  # of all cores: a window in which strangers took more tells nothing
+LOOK_EVERY_PAIRS = 20
+PRECISE = 0.003  # half of the interval: enough to tell on which side of the bar it lies
+START_S_MAX = 120.0
+END_S_MAX = 60.0
+SEED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    began_s: float  # on the clock that all processes share
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A while in which Holdfast was frozen all the time, or awake all the time."""
+
+    pair: int
+    frozen: bool
+    began_s: float
+    ended_s: float
+    others: float  # the share of all cores that strangers took
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Step times of two windows that lie side by side."""
+
+    frozen: list[float]
+    awake: list[float]
+
+    @property
+    def steps(self) -> int:
+        return len(self.frozen) + len(self.awake)
+
+
+def measure_alone(steps: int) -> list[float]:
+    """Each worker's output straight into a file, and nobody watches."""
+    with _folder() as folder:
+        addresses = [f"127.0.0.1:{port}" for port in free_ports(WORKERS)]
+        started = []
+        for index in range(WORKERS):
+            task = {"type": "worker", "index": index}
+            config = json.dumps({"cluster": {"worker": addresses}, "task": task})
+            started.append(_start(_program(folder, steps), folder, TF_CONFIG=config))
+        with _ending(started):
+            return _to_the_end(started, folder)
+
+
+def measure_watched(steps: int) -> list[float]:
+    with _folder() as folder:
+        front = _start_holdfast(folder, steps)
+        with _ending([front]):
+            return _to_the_end([front], folder)
+
+
+def measure_frozen(most_s: float) -> list[Pair]:
+    """One run under Holdfast, which is frozen in half of the windows; until that tells enough."""
+    with _folder() as folder:
+        front = _start_holdfast(folder, STEPS_WITHOUT_END)
+        with _ending([front]):
+            _wait_for_steps(folder, [front])
+            windows: list[Window] = []
+            pairs: list[Pair] = []
+            for window in _freeze_now_and_then(folder, most_s):
+                windows.append(window)
+                if len(windows) % (2 * LOOK_EVERY_PAIRS) == 0:
+                    pairs = pairs_of(_steps(folder), windows)
+                    if _is_precise(pairs):
+                        break
+            if front.poll() is not None:
+                raise RuntimeError(f"the training ended by itself:\n{_words(folder)}")
+            return pairs_of(_steps(folder), windows) if pairs else []
+
+
+def median_ratio(pairs: list[Pair]) -> Ratio:
+    """The median step of an awake window over that of the frozen one beside it."""
+    return paired_ratio([(median(pair.frozen), median(pair.awake)) for pair in pairs])
+
+
+def pairs_of(steps: list[Step], windows: list[Window]) -> list[Pair]:
+    """Of each pair the steps that lie wholly in its windows; without what strangers spoilt."""
+    pairs: dict[int, Pair] = {}
+    spoilt = {window.pair for window in windows if window.others > OTHERS_MAX}
+    place = 0
+    for window in windows:
+        found = pairs.setdefault(window.pair, Pair([], []))
+        side = found.frozen if window.frozen else found.awake
+        while place < len(steps) and steps[place].began_s < window.ended_s:
+            step = steps[place]
+            place += 1
+            if window.began_s <= step.began_s and step.began_s + step.took_s <= window.ended_s:
+                side.append(step.took_s)
+    return [
+        pair
+        for number, pair in pairs.items()
+        if number not in spoilt and min(len(pair.frozen), len(pair.awake)) >= WINDOW_STEPS_MIN
+    ]
+
+
+def _is_precise(pairs: list[Pair]) -> bool:
+    """Judged by the interval's width alone: to stop when the ratio pleases would be a lie."""
+    if len(pairs) < LOOK_EVERY_PAIRS:
+        return False
+    ratio = median_ratio(pairs)
+    return (ratio.high - ratio.low) / 2 <= PRECISE
+
+
+def _freeze_now_and_then(folder: Path, most_s: float) -> Iterator[Window]:
+    """In every pair of windows Holdfast is frozen once; lots decide when."""
+    order = random.Random(SEED)
+    deadline_s = time.monotonic() + most_s
+    pair = 0
+    mark, program = str(folder), str(PROGRAM)
+    ours = own_processes(mark, program)
+    clock = Clock(mark)
+    try:
+        while time.monotonic() < deadline_s:
+            pair += 1
+            if pair % LOOK_EVERY_PAIRS == 0:  # Holdfast may have started a process anew
+                thaw(ours)
+                ours, clock = own_processes(mark, program), Clock(mark)
+            for frozen in order.sample((True, False), 2):
+                (freeze if frozen else thaw)(ours)
+                began_s, before = time.monotonic(), clock.spent()
+                time.sleep(WINDOW_S)
+                ended_s = time.monotonic()
+                yield Window(pair, frozen, began_s, ended_s, before.others_until(clock.spent()))
+    finally:
+        thaw(ours)
+
+
+def _to_the_end(started: "list[subprocess.Popen[bytes]]", folder: Path) -> list[float]:
+    _wait_for_steps(folder, started)
+    codes = [process.wait(START_S_MAX * 2) for process in started]
+    if any(codes):
+        raise RuntimeError(f"the training failed ({codes}):\n{_words(folder)}")
+    return [step.took_s for step in _steps(folder)]
+
+
+def _steps(folder: Path) -> list[Step]:
+    text = (folder / "steps").read_text()
+    lines = text[: text.rfind("\n")].splitlines()  # the last one may still be under way
+    return [Step(*map(float, line.split())) for line in lines]
+
+
+def _wait_for_steps(folder: Path, started: "list[subprocess.Popen[bytes]]") -> None:
+    """The file fills by the block: when the first has come, the job has long warmed up."""
+    deadline_s = time.monotonic() + START_S_MAX
+    file = folder / "steps"
+    while not file.exists() or not file.stat().st_size:
+        if time.monotonic() > deadline_s or all(one.poll() is not None for one in started):
+            raise RuntimeError(f"nobody trains:\n{_words(folder)}")
+        time.sleep(0.2)
+
+
+def _words(folder: Path) -> str:
+    return (folder / "log").read_text(errors="replace")[-2000:]
+
+
+def _program(folder: Path, steps: int) -> list[str]:
+    return [sys.executable, str(PROGRAM), str(folder), str(steps)]
+
+
+def _start_holdfast(folder: Path, steps: int) -> "subprocess.Popen[bytes]":
+    holdfast = [sys.executable, "-m", "holdfast", "run", "--workers", str(WORKERS)]
+    command = [*holdfast, "--run-dir", str(folder / "run"), "--", *_program(folder, steps)]
+    return _start(command, folder, **{MARK: str(folder)})
+
+
+def _start(command: list[str], folder: Path, **env: str) -> "subprocess.Popen[bytes]":
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            command,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "1", "CUDA_VISIBLE_DEVICES": "", **env},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # as a task: where the scheduler groups by session, one each
+        )
+
+
+@contextlib.contextmanager
+def _ending(started: "list[subprocess.Popen[bytes]]") -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for process in started:
+            end(process)
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Ctrl-C twice is how a front ends its job at once; who does not obey is killed."""
+    for number in (signal.SIGINT, signal.SIGINT, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        process.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_S_MAX / 4)
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-overhead-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
