@@ -151,6 +151,7 @@ class Job:
         ports = {int(where.rpartition(":")[2]) for where in self.about["cluster"].values()}
         assert not ports & ports_listened_on()
         assert not (self.run_dir / "control.sock").exists()
+        assert not (self.run_dir / "holder.sock").exists()
         assert (self.run_dir / "supervisor.log").read_text() == ""
 
     def sweep(self) -> None:
@@ -202,6 +203,21 @@ class Start:
         job = Job(process, folder, marker)
         self.jobs.append(job)
         return job
+
+    def join(self, job: Job, *words: str, **popen: Any) -> Job:
+        """`holdfast WORDS` beside a job, with the same mark: another front of it."""
+        name = f"{job.run_dir.name}.front-{len(self.jobs)}"
+        out, err = (self.place / f"{name}.{stream}" for stream in ("out", "err"))
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            process = subprocess.Popen(
+                [HOLDFAST, *words],
+                env={**os.environ, _MARKER: job.marker},
+                **{"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr, **popen},
+            )
+        joined = Job(process, job.run_dir, job.marker)
+        joined.out_path, joined.err_path = out, err
+        self.jobs.append(joined)
+        return joined
 
     def script(self, name: str, text: str) -> str:
         """A little program in a file of its own."""

@@ -24,7 +24,8 @@ def test_what_was_given_is_nowhere_but_in_the_tasks_own_logs(start: Start) -> No
         *("--token", BY_FLAG, f"--api-key={BY_EQUALS}", f"https://me:{BY_URL}@example.org/x"),
     )
     job.pid_of("worker:0")
-    helpers = [job.helper("holdfast.supervisor"), job.helper("holdfast.agent.scan")]
+    modules = ("holdfast.supervisor", "holdfast.agent.scan", "holdfast.agent.hold")
+    helpers = [job.helper(module) for module in modules]
     for place in (Path(f"/proc/{pid}") for pid in helpers):
         told = (place / "cmdline").read_bytes() + (place / "environ").read_bytes()
         assert [secret for secret in SECRETS if secret.encode() in told] == []

@@ -76,7 +76,10 @@ def test_without_its_supervisor_the_tasks_go_on_and_the_front_says_so(
     assert "how worker:0, worker:1 ended" in text.stdout
     assert holdfast("stop", str(job.run_dir)).returncode == 69
     (start.place / "end").touch()
-    poll_until(lambda: job.left() == [], "the tasks to end by themselves")
+    poll_until(lambda: len(job.left()) == 1, "the tasks to end by themselves")
+    assert job.left() == [job.helper("holdfast.agent.hold")], "how they ended is kept"
+    assert holdfast("attach", str(job.run_dir)).returncode == 0
+    job.nothing_is_left()
 
 
 def test_without_its_reader_a_job_ends_as_it_would_have(start: Start) -> None:

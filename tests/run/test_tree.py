@@ -84,13 +84,13 @@ def test_what_a_leftover_writes_until_the_end_of_the_job_is_kept(start: Start) -
 
 
 def test_orphans_of_a_short_life_leave_no_zombies(start: Start, poll_until: Any) -> None:
-    """Orphans become the supervisor's children: it must let go of them while the job runs."""
+    """Orphans become the holder's children: it must let go of them while the job runs."""
     done = start.place / "done"
     many = "for i in $(seq 200); do (true &) ; done; echo made"
     job = start("--", "sh", "-c", f"{many}; until [ -e {done} ]; do sleep 0.05; done")
     job.until_says("worker:0", b"made")
-    supervisor = job.helper("holdfast.supervisor")
-    poll_until(lambda: zombies_of(supervisor) == 0, "the supervisor to reap what it adopted")
+    holder = job.helper("holdfast.agent.hold")
+    poll_until(lambda: zombies_of(holder) == 0, "the holder to reap what it adopted")
     done.touch()
     assert job.wait() == 0
     job.nothing_is_left()

@@ -4,10 +4,16 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.model.facts import Fact, LeftoverEnded
-from holdfast.probes.process import ProcessStat, command_of, descendants, stat_of
+from holdfast.probes.process import (
+    ProcessStat,
+    command_of,
+    descendants,
+    stat_of,
+    with_marker,
+)
 
 GRACE_S_MAX = 5.0
 ROUNDS_MAX = 20
@@ -15,17 +21,13 @@ PAUSE_S = 0.05
 
 
 def end_leftovers(
-    *, spare: frozenset[int], grace_s: float, at_s: float, host: str
+    left_by: Callable[[], Sequence[ProcessStat]], *, grace_s: float, at_s: float, host: str
 ) -> Iterator[list[Fact]]:
-    """SIGTERM, a short grace, SIGKILL, until nothing is left below us but `spare`.
-
-    Orphans are ours by adoption, so nothing can hide by forking twice or by a session of
-    its own.
-    """
+    """SIGTERM, a short grace, SIGKILL, until nothing is left."""
     asked: set[tuple[int, int]] = set()
     deadline_s = time.monotonic() + min(grace_s, GRACE_S_MAX)
     rounds = 0
-    while left := _left(spare):
+    while left := left_by():
         late = time.monotonic() >= deadline_s
         rounds += late
         if rounds > ROUNDS_MAX:
@@ -42,11 +44,20 @@ def end_leftovers(
                         )
                     ]
         time.sleep(PAUSE_S)
-        _reap(left)
 
 
-def _left(spare: frozenset[int]) -> list[ProcessStat]:
-    return [process for process in descendants(os.getpid()) if process.pid not in spare]
+def below(holder: int) -> list[ProcessStat]:
+    """Orphans are the holder's by adoption, so nothing can hide by forking twice or by a session.
+
+    It reaps them, too: those that have ended do not count.
+    """
+    return descendants(holder)
+
+
+def marked(run_id: str) -> list[ProcessStat]:
+    """Where the holder is gone: all that were started with the mark of this run."""
+    pids = with_marker(f"HOLDFAST_RUN_ID={run_id}".encode())
+    return [found for pid in pids if pid != os.getpid() and (found := stat_of(pid))]
 
 
 def _signal(process: ProcessStat, number: int) -> bool:
@@ -58,9 +69,3 @@ def _signal(process: ProcessStat, number: int) -> bool:
         os.kill(process.pid, number)
         return True
     return False
-
-
-def _reap(left: list[ProcessStat]) -> None:
-    for process in left:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(process.pid, os.WNOHANG)

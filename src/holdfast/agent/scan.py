@@ -39,6 +39,7 @@ class ScanOrder(msgspec.Struct):
     host: str
     keep_bytes: int | None = None
     attempt: int = 1
+    released: dict[str, int] = {}  # `worker:0 out` -> the first byte that is still there
 
 
 @dataclass(slots=True)
@@ -61,13 +62,21 @@ class Scanner:
         self._blind = False
         self._more = False  # to be read at once
         self._streams = {
-            (name, stream): Stream(
-                run_dir.open_log(TaskId.parse(name), order.attempt, stream),
-                self._listener(name, stream),
+            (name, stream): self._stream(
+                run_dir.open_log(TaskId.parse(name), order.attempt, stream), name, stream
             )
             for name in order.tasks
             for stream in ("out", "err")
         }
+
+    def _stream(self, fd: int, name: str, stream: str) -> Stream:
+        """From its first line that is still there."""
+        listener = self._listener(name, stream)
+        released = self._order.released.get(f"{name} {stream}", 0)
+        if released:
+            rest = os.pread(fd, CHUNK_BYTES, released)
+            listener.offset, listener.counted = released + rest.find(b"\n") + 1, False
+        return Stream(fd, listener, released)
 
     def _listener(self, name: str, stream: str) -> Listener:
         return Listener(

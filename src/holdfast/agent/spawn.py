@@ -1,13 +1,13 @@
-"""Starts one process whose output nobody can block, and that owes us nothing."""
+"""Starts one process whose output nobody can block, and that owes us nothing.
 
-import contextlib
+Only the holder does that, and it lives as long as the training: it imports little.
+"""
+
 import ctypes
 import errno
 import os
-import shutil
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from holdfast.agent.open_files import files_limited_to
 
@@ -15,15 +15,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 _CATCHABLE = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
-@dataclass(frozen=True, slots=True)
-class Spawned:
-    pid: int
-    pidfd: int  # readable when the process has ended; never another process's
-
-
 def spawn(
     command: Sequence[str], env: Mapping[str, str], *, out_fd: int, err_fd: int, files_max: int
-) -> Spawned:
+) -> int:
     """Execute a command in a session of its own; raises OSError when it cannot be executed.
 
     Signals that we ignore, or that the shell told us to ignore (`nohup`), would be ignored
@@ -36,7 +30,7 @@ def spawn(
         (os.POSIX_SPAWN_OPEN, 2, f"/proc/self/fd/{err_fd}", os.O_WRONLY | os.O_APPEND, 0),
     ]
     with files_limited_to(files_max):
-        pid = os.posix_spawn(
+        return os.posix_spawn(
             _place_of(command[0], env),
             list(command),
             dict(env),
@@ -45,42 +39,20 @@ def spawn(
             setsigmask=[],
             setsigdef=_CATCHABLE,
         )
-    return Spawned(pid, os.pidfd_open(pid))
 
 
 def _place_of(program: str, env: Mapping[str, str]) -> str:
     """Where the task's own PATH leads, as a shell would look in it: it may not be ours."""
     if "/" in program:
         return program
-    found = shutil.which(program, path=env.get("PATH", os.defpath))
-    if found is None:
-        there = shutil.which(program, mode=os.F_OK, path=env.get("PATH", os.defpath))
-        number = errno.EACCES if there else errno.ENOENT
-        raise OSError(number, os.strerror(number), program)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    exit_code: int | None
-    signal: int | None
-    core_dumped: bool
-
-
-def ending_of(spawned: Spawned) -> Ending | None:
-    """How a process ended, without reaping it: its traces in /proc stay to be read."""
-    found = os.waitid(os.P_PIDFD, spawned.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if found is None:
-        return None
-    if found.si_code == os.CLD_EXITED:
-        return Ending(found.si_status, None, core_dumped=False)
-    return Ending(None, found.si_status, core_dumped=found.si_code == os.CLD_DUMPED)
-
-
-def reap(spawned: Spawned) -> None:
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(spawned.pid, 0)
-    os.close(spawned.pidfd)
+    number = errno.ENOENT
+    for folder in env.get("PATH", os.defpath).split(os.pathsep):
+        place = f"{folder or '.'}/{program}"
+        if os.path.isfile(place):  # noqa: PTH113 - pathlib costs the holder a megabyte
+            if os.access(place, os.X_OK):
+                return place
+            number = errno.EACCES
+    raise OSError(number, os.strerror(number), program)
 
 
 def adopt_orphans() -> None:
@@ -97,9 +69,38 @@ def reap_orphans(ours: frozenset[int]) -> None:
             found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return
-        if found is None or found.si_pid in ours:
+        if found is None:
+            return
+        if found.si_pid in ours:
+            _reap_behind(ours)
             return
         os.waitpid(found.si_pid, os.WNOHANG)
 
 
+def _reap_behind(ours: frozenset[int]) -> None:
+    """The kernel shows only the first that has ended, and that is a task which we still hold."""
+    me = b"%d" % os.getpid()
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit() and int(name) not in ours:
+            fields = _stat(int(name))
+            if fields[:2] == [b"Z", me]:
+                os.waitpid(int(name), os.WNOHANG)
+
+
+def began_ticks(pid: int) -> int:
+    """With the pid, the identity of a process: pids are used again. 0: it is gone."""
+    fields = _stat(pid)
+    return int(fields[_STARTED]) if fields else 0
+
+
+def _stat(pid: int) -> list[bytes]:
+    """From its state on: before it stands a name that may hold anything."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+_STARTED = 19
 ORPHANS_A_CALL_MAX = 1_000

@@ -1,24 +1,25 @@
 """The tasks of one attempt on this host: started, watched for their end, signalled, swept up."""
 
 import contextlib
-import errno
 import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from holdfast.agent import aftermath
 from holdfast.agent.clock import Clock
+from holdfast.agent.holding import Holding, Record, is_there
 from holdfast.agent.idle import IdleWatch
-from holdfast.agent.leftovers import end_leftovers
+from holdfast.agent.leftovers import below, end_leftovers, marked
+from holdfast.agent.past import Past
 from holdfast.agent.reading import Reading
 from holdfast.agent.scan import ScanOrder
-from holdfast.agent.spawn import Spawned, adopt_orphans, ending_of, reap, reap_orphans, spawn
 from holdfast.agent.start_order import StartOrder
 from holdfast.agent.starting import Starting
 from holdfast.agent.watch import WatchOrder
 from holdfast.agent.watching import Watching
-from holdfast.logdir.run_dir import RunDir
+from holdfast.logdir.run_dir import STREAMS, RunDir, log_name
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
     Fact,
@@ -32,7 +33,7 @@ from holdfast.model.facts import (
     TaskNotStarted,
     TaskStarted,
 )
-from holdfast.model.orders import Order, SendSignal, TellStart, WatchIdle
+from holdfast.model.orders import Order, SaveStacks, SendSignal, TellStart, WatchIdle
 from holdfast.model.plan import Plan, PlannedTask
 from holdfast.probes.kernel import KernelLog
 from holdfast.probes.memory import MemoryCgroup, cgroup_at, cgroup_path
@@ -46,8 +47,10 @@ LOOK_AT_START_S = 120.0  # without a deadline: how long a job may take to become
 @dataclass(slots=True)
 class RunningTask:
     planned: PlannedTask
-    spawned: Spawned
+    pid: int
+    pidfd: int  # never another process's; -1: it was gone before we came
     streams: dict[str, int]  # for reading
+    ending: Record | None = None  # how it ended, by the holder's word
     cgroups: frozenset[str] = frozenset()  # the memory cgroups it has been in
     family: frozenset[int] = frozenset()  # its processes when we last looked
     idle: IdleWatch | None = None
@@ -60,10 +63,18 @@ class Agent:
     """Looks and obeys. What to do is decided elsewhere."""
 
     def __init__(
-        self, plan: Plan, run_dir: RunDir, clock: Clock, host: str, *, files_max: int
+        self,
+        plan: Plan,
+        run_dir: RunDir,
+        clock: Clock,
+        host: str,
+        *,
+        holding: Holding,
+        past: Past,
     ) -> None:
         self._plan = plan
-        self._files_max = files_max  # that a task may open, as whoever started us had it
+        self._holding = holding
+        self._past = past
         self._run_dir = run_dir
         self._clock = clock
         self._host = host
@@ -71,13 +82,12 @@ class Agent:
         self._kernel = KernelLog()
         self._looked_s = -FAMILY_EVERY_S
         self._cgroups: dict[str, MemoryCgroup] = {}  # as they were when first seen
-        adopt_orphans()
-        logs = {
-            (planned.task, stream): run_dir.create_log(planned.task, 1, stream)
-            for planned in plan.tasks
-            for stream in ("out", "err")
-        }
-        self._logs = logs
+        self._planned = {planned.task: planned for planned in plan.tasks}
+        there = set(run_dir.logs())
+        for task in self._planned:
+            for stream in STREAMS:
+                if (task, 1, stream) not in there:
+                    os.close(run_dir.create_log(task, 1, stream))
         self._reading: Reading | None = Reading(
             ScanOrder(
                 run_dir=plan.run_dir,
@@ -85,9 +95,9 @@ class Agent:
                 zero_s=clock.zero_s,
                 host=host,
                 keep_bytes=plan.keep_bytes,
+                released=past.released,
             )
         )
-
         self._starting = self._watch_start() if plan.watch_start else None
         self._watching: Watching | None = Watching(
             WatchOrder(
@@ -114,45 +124,72 @@ class Agent:
         )
 
     def start(self) -> Iterator[Batch]:
-        """Start every task; one that cannot be executed is a fact, not an error."""
-        if self._kernel.blind:
+        """Start every task that nobody has started; one that cannot be executed is a fact."""
+        if self._kernel.blind and "kernel log" not in self._past.blind:
             why = f"{self._kernel.blind}: an OOM kill without a cgroup limit stays unseen"
             yield [ProbeBlind(probe="kernel log", why=why, **self._where(None))]
-        for planned in self._plan.tasks:
-            yield [self._start(planned)]
+        yield [fact for record in self._holding.past() for fact in self._note(record)]
+        if self._holding.lost:
+            yield [self._holder_lost()]
+        for task in tuple(self._tasks):
+            # Those of whom nothing is left; for the others, their end is readable.
+            if self._tasks[task].pidfd < 0:
+                yield from self._ended(task)
+        for task in self._planned:
+            if task not in self._tasks and task not in self._past.begun:
+                yield self._start(task)
 
-    def _start(self, planned: PlannedTask) -> Fact:
-        out_fd, err_fd = (self._logs[(planned.task, stream)] for stream in ("out", "err"))
-        env = {**os.environ, **planned.env}
-        try:
-            spawned = spawn(
-                planned.command, env, out_fd=out_fd, err_fd=err_fd, files_max=self._files_max
-            )
-        except OSError as error:
-            return TaskNotStarted(
-                command=planned.command[0],
-                errno_name=errno.errorcode.get(error.errno or 0, "unknown"),
-                **self._where(planned.task),
-            )
-        finally:
-            os.close(out_fd)
-            os.close(err_fd)
-        streams = {
-            stream: self._run_dir.open_log(planned.task, 1, stream) for stream in ("out", "err")
-        }
-        self._tasks[planned.task] = RunningTask(planned, spawned, streams)
-        if self._starting:
-            self._starting.started(planned.task, spawned.pid)
-        if self._watching:
-            self._watching.started(planned.task, spawned.pid)
-        return TaskStarted(pid=spawned.pid, address=planned.address, **self._where(planned.task))
+    def _start(self, task: TaskId) -> Batch:
+        names = {stream: log_name(task, 1, stream) for stream in STREAMS}
+        heard = self._holding.start(str(task), out=names["out"], err=names["err"])
+        facts = [fact for record in heard for fact in self._note(record)]
+        if task not in self._past.begun:  # the holder is gone
+            facts += self._note(Record(kind="refused", task=str(task)))
+        return facts
+
+    def _note(self, record: Record) -> Iterator[Fact]:
+        """What the holder says becomes a fact, unless the journal has it; ends are told later."""
+        if not record.task:
+            return
+        task = TaskId.parse(record.task)
+        known = task in self._past.begun
+        self._past.begun.add(task)
+        where = {**self._where(task), **({"at_s": self._at_s(record)} if record.at else {})}
+        if record.kind == "refused" and not known:
+            command = self._planned[task].command[0]
+            yield TaskNotStarted(command=command, errno_name=record.errno, **where)
+        elif record.kind == "started":
+            self._hold(task, record)
+            if not known:
+                address = self._planned[task].address
+                yield TaskStarted(pid=record.pid, address=address, **where)
+        elif record.kind == "exited" and task in self._tasks:
+            self._tasks[task].ending = record
+
+    def _hold(self, task: TaskId, started: Record) -> None:
+        """It stays until we let it go, unless who was here before us did, or the holder is gone."""
+        pidfd = -1
+        with contextlib.suppress(ProcessLookupError):
+            if is_there(started, self._holding.about):
+                pidfd = os.pidfd_open(started.pid)
+        streams = {stream: self._run_dir.open_log(task, 1, stream) for stream in STREAMS}
+        self._tasks[task] = RunningTask(self._planned[task], started.pid, pidfd, streams)
+        for child in (self._starting, self._watching):
+            if child:
+                child.started(task, started.pid)
+
+    def _at_s(self, record: Record) -> float:
+        return round(record.at - self._clock.zero_s, 6)
 
     def waitables(self) -> dict[int, Callable[[], Iterator[Batch]]]:
         """What to wait for, and what to do when it is readable."""
         found: dict[int, Callable[[], Iterator[Batch]]] = {
-            running.spawned.pidfd: lambda task=task: self._ended(task)  # type: ignore[misc]
+            running.pidfd: partial(self._ended, task)
             for task, running in self._tasks.items()
+            if running.pidfd >= 0 and (running.ending or self._holding.lost)
         }
+        if self._holding.fd is not None:
+            found[self._holding.fd] = self._hear_holder
         if self._reading:
             found[self._reading.fd] = self._hear
         if self._starting:
@@ -160,6 +197,16 @@ class Agent:
         if self._watching:
             found[self._watching.fd] = self._hear_watch
         return found
+
+    def _hear_holder(self) -> Iterator[Batch]:
+        """Who ended is told by itself, one after the other: see `waitables`."""
+        facts = [fact for record in self._holding.hear() for fact in self._note(record)]
+        if self._holding.lost:
+            yield [*facts, self._holder_lost()]
+
+    def _holder_lost(self) -> Fact:
+        why = "it is gone: from here on nobody learns how a task ends, only that it does"
+        return ProbeBlind(probe="holder", why=why, **self._where(None))
 
     def _hear_start(self) -> Iterator[Batch]:
         facts = self._starting.hear() if self._starting else None
@@ -194,40 +241,41 @@ class Agent:
             why = "it ended early: telling lines are missing, the logs are whole"
             yield [ProbeBlind(probe="output reader", why=why, **self._where(None))]
         else:
-            yield facts
+            yield [fact for fact in facts if self._past.is_new(fact)]
 
     def _ended(self, task: TaskId) -> Iterator[Batch]:
         """First the fact itself, at once; then what explains it."""
         running = self._tasks[task]
-        ending = ending_of(running.spawned)
-        if ending is None:
-            return
-        exited = TaskExited(
-            exit_code=ending.exit_code,
-            signal=ending.signal,
-            core_dumped=ending.core_dumped,
-            core_pattern=aftermath.core_pattern(dumped=ending.core_dumped),
-            **self._where(task),
-        )
-        yield [exited]
+        ending = running.ending or Record(kind="exited")  # nobody saw how
         where = self._where(task)
-        if exited.exit_code != 0:
+        if task not in self._past.exited:
+            self._past.exited.add(task)
+            seen = {**where, "at_s": self._at_s(ending)} if ending.at else where
+            yield [
+                TaskExited(
+                    exit_code=ending.code,
+                    signal=ending.signal,
+                    core_dumped=ending.core,
+                    core_pattern=aftermath.core_pattern(dumped=ending.core),
+                    **seen,
+                )
+            ]
+        if ending.code != 0 and task not in self._past.explained:
             yield [*self._oom_kills(), *self._cgroup_kills(where, running.cgroups)]
             yield [
-                *aftermath.limits(where, running.spawned.pid),
+                *aftermath.limits(where, running.pid),
                 *aftermath.rooms(where, self._run_dir.path),
             ]
-            pids = {other.spawned.pid: name for name, other in self._tasks.items()}
+            pids = {other.pid: name for name, other in self._tasks.items()}
             yield list(aftermath.port_holder(where, running.planned.address, pids))
             yield list(aftermath.words_left(where, running.streams))
-        reap(running.spawned)
-        for fd in running.streams.values():
+        self._holding.let_go(str(task))
+        for fd in (*running.streams.values(), *([running.pidfd] if running.pidfd >= 0 else ())):
             os.close(fd)
         del self._tasks[task]
-        if self._starting:
-            self._starting.ended(task)
-        if self._watching:
-            self._watching.ended(task)
+        for child in (self._starting, self._watching):
+            if child:
+                child.ended(task)
         if self._reading:
             self._reading.read_tail(task)
 
@@ -242,7 +290,7 @@ class Agent:
         return facts
 
     def look(self) -> Iterator[Batch]:
-        """What is not told by a file descriptor: memory cgroups, idle tasks, orphans."""
+        """What is not told by a file descriptor: memory cgroups, idle tasks."""
         at_s = self._clock.at_s()
         watching = any(running.idle for running in self._tasks.values())
         if at_s - self._looked_s < (IDLE_EVERY_S if watching else FAMILY_EVERY_S):
@@ -253,13 +301,12 @@ class Agent:
             # A word after each task, if only an empty one: deaths come first.
             yield self._look_at(task, running, children)
         yield self._oom_kills()
-        reap_orphans(frozenset(running.spawned.pid for running in self._tasks.values()))
 
     def _look_at(self, task: TaskId, running: RunningTask, children: Children) -> Batch:
         """Its processes, whether it idles, and its memory cgroup: a wrapper may move it."""
-        pid = running.spawned.pid
-        below = descendants(pid, children)
-        running.family = frozenset({pid, *(process.pid for process in below)})
+        pid = running.pid
+        family = descendants(pid, children)
+        running.family = frozenset({pid, *(process.pid for process in family)})
         path = cgroup_path(pid)
         if path is not None and path not in running.cgroups and (now := cgroup_at(path)):
             # A dying process is already out of its cgroup: where it has been counts, too.
@@ -284,14 +331,14 @@ class Agent:
 
     def _task_of(self, pid: int) -> TaskId | None:
         for task, running in self._tasks.items():
-            if pid == running.spawned.pid or pid in running.family:
+            if pid == running.pid or pid in running.family:
                 return task
         return None
 
     def obey(self, order: Order) -> Iterator[Batch]:
         match order:
-            case SendSignal(task=task) if task in self._tasks:
-                pidfd = self._tasks[task].spawned.pidfd
+            case SendSignal(task=task) if task in self._tasks and self._tasks[task].pidfd >= 0:
+                pidfd = self._tasks[task].pidfd
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(pidfd, order.signal)
                     where = self._where(task)
@@ -299,13 +346,16 @@ class Agent:
             case WatchIdle(task=task) if task in self._tasks:
                 running = self._tasks[task]
                 running.idle = IdleWatch(
-                    running.spawned.pid,
+                    running.pid,
                     running.output_bytes,
                     timers_count=task.role != "evaluator",
                     idle_s=order.idle_s,
                 )
             case TellStart():
                 yield [self._start_fact(order)]
+            case SaveStacks():
+                if self._watching:
+                    self._watching.save_stacks(order.tasks, order.why)
             case _:
                 return
 
@@ -320,13 +370,14 @@ class Agent:
         """The attempt is over: nothing of it stays, and its output is read to the end."""
         self._end_start_watch()
         self._end_watch()
-        spare = frozenset({self._reading.pid} if self._reading else ())
-        yield from end_leftovers(
-            spare=spare, grace_s=grace_s, at_s=self._clock.at_s(), host=self._host
-        )
+        holder = self._holding.pid
+        left = partial(below, holder) if holder else partial(marked, self._plan.run_id)
+        yield from end_leftovers(left, grace_s=grace_s, at_s=self._clock.at_s(), host=self._host)
         if self._reading:
-            yield from self._reading.finish(self._clock.at_s())
+            for facts in self._reading.finish(self._clock.at_s()):
+                yield [fact for fact in facts if self._past.is_new(fact)]
         self._kernel.close()
+        self._holding.end()
 
     def _where(self, task: TaskId | None) -> aftermath.Where:
         return {"at_s": self._clock.at_s(), "host": self._host, "task": task}

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -16,7 +17,7 @@ from holdfast.agent.inquiry import Inquiry
 from holdfast.cli import wants_colour, width_of
 from holdfast.diagnose import diagnose
 from holdfast.intake.record import refuse_to_overwrite, write_record
-from holdfast.intake.target import Target, read_target
+from holdfast.intake.target import Target, read_target, run_dir_of
 from holdfast.logdir.run_dir import log_name
 from holdfast.model.address import Complaint, parse_address
 from holdfast.model.errors import BadInput, Unreachable, UsageError
@@ -73,10 +74,15 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
       tf_config.json or '{"cluster": …}'   the TF_CONFIG of one of its tasks, or of several
       job.toml                             a job file with [addresses]
       gpu-07:2222                          any one of its tasks, or several
+      holdfast-runs/TIME-ID                a run directory: see below
     Without TARGET, the TF_CONFIG of this environment.
 
     The cluster may have been started by anybody. Nothing is installed in it, and its training
     is not disturbed. On this host, what its processes were given is read from /proc.
+
+    A run directory is a job of `holdfast run`: it is shown on as in its first terminal, and if
+    its supervisor was killed, a new one takes it over. Nothing is started a second time. Ctrl-C
+    ends that job; closing the terminal leaves it. The exit code is the job's.
 
     \b
     Exit codes: 0 all is well; 1 something is wrong; 69 nobody of it is up; 2 wrong usage;
@@ -84,6 +90,11 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     """
     if asked["every_s"] < EVERY_S_MIN:
         raise UsageError("--every-s is below 1", do="look once a second at most: --every-s 1")
+    if folder := run_dir_of(target):
+        _refuse_questions(asked)
+        from holdfast.cli.run import rejoin  # noqa: PLC0415 - only where a run is meant
+
+        sys.exit(rejoin(Path(folder)))
     refuse_to_overwrite(asked["record"])
     host = socket.gethostname()
     bare = _bare(target)
@@ -108,6 +119,15 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     if asked["watch"]:
         _watch(inquiry, facts, asked)
     sys.exit(code)
+
+
+def _refuse_questions(asked: dict[str, Any]) -> None:
+    given = [name for name in ("watch", "peers", "latency", "record") if asked[name]]
+    if given or asked["shape"] != "text":
+        raise UsageError(
+            "a run directory is shown as its own terminal shows it, without other options",
+            do="leave them out, or name the TF_CONFIG or host:port of one of its tasks",
+        )
 
 
 def _bare(words: Sequence[str]) -> list[Place]:

@@ -1,32 +1,32 @@
 """`holdfast run`: start a cluster here, show what it does, and say how each task ended."""
 
-import contextlib
 import os
 import shlex
 import signal
 import socket
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from holdfast import __version__
+from holdfast.agent.hold import RECORD
 from holdfast.agent.open_files import allow_many_files
 from holdfast.agent.preflight import preflight
 from holdfast.cli import wants_colour, width_of
 from holdfast.diagnose import diagnose
 from holdfast.intake.asked_job import asked_job
 from holdfast.launch.local import backend, proxy_exceptions
-from holdfast.logdir.run_dir import RunDir, create_run_dir
+from holdfast.logdir.journal import is_being_written, read_journal
+from holdfast.logdir.private_files import open_for_append
+from holdfast.logdir.run_dir import RunDir, create_run_dir, open_run_dir
 from holdfast.model.cluster import TaskId
-from holdfast.model.errors import StorageFailed, Unreachable, UsageError
+from holdfast.model.errors import Unreachable, UsageError
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded
 from holdfast.model.findings import Severity
@@ -34,18 +34,9 @@ from holdfast.model.job import Job
 from holdfast.model.plan import Plan
 from holdfast.model.redact import redact
 from holdfast.model.submission import encode_plan
-from holdfast.views.live import Screen
+from holdfast.views.front import Front, Held
 from holdfast.views.report import fit
-from holdfast.views.text import report_text
-from holdfast.views.watch import Watch
-from holdfast.wire.door import Request, ask
 
-START_S = 30.0  # how long the supervisor may take until it answers
-DRAIN_S = 10.0  # how long the last lines may wait for somebody to take them
-LAST_S = 5.0  # how long the supervisor may take to go, once it has said that all is over
-PAUSE_S, PAUSE_S_MAX = 0.04, 0.2
-REST_FOR_WORK, REST_S_MAX = 33, 0.5  # showing a flood takes 3 % of a core, not more
-NICENESS = 5  # showing must not take a core from training
 PREFLIGHT_CODE = 3
 
 
@@ -107,6 +98,11 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
     default=True,
     help="Look for what would block the start, before and while it starts.  [default: check]",
 )
+@click.option(
+    "--resume",
+    metavar="RUN_DIR",
+    help="Go on with a run that its supervisor or its terminal left; starts nothing twice.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Do not show the tasks' output.")
 @click.option("--tasks", metavar="LIST", help="Show only these: worker:0,ps")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -116,10 +112,13 @@ def command(**asked: Any) -> None:
     \b
       holdfast run --ps 1 --workers 2 --chief -- python train.py
       holdfast run job.toml
+      holdfast run --resume RUN_DIR
 
     Every task gets a correct TF_CONFIG and a free port. All output is kept in the run
     directory, whatever happens to this terminal. When chief and workers are done, parameter
     servers and evaluator are stopped. Ctrl-C once ends the job gracefully, twice at once.
+    The training outlives this terminal and even its supervisor: --resume, or holdfast attach
+    RUN_DIR, takes it up again.
 
     \b
     Exit codes: 0 all chiefs and workers finished; 1 the training failed; 2 wrong usage;
@@ -127,8 +126,11 @@ def command(**asked: Any) -> None:
     again; 124 the cluster did not come up in time; 127 command not found; 128+N a task was
     killed by signal N; 130 Ctrl-C; 66, 73, 74, 77, 78 files, disk, rights, job.
     """
+    if asked["resume"] is not None:
+        _refuse_a_new_job(asked)
+        sys.exit(rejoin(Path(asked["resume"]), tasks=asked["tasks"], quiet=asked["quiet"]))
     job = asked_job(asked)
-    shown = _chosen(job, asked["tasks"])
+    shown = _chosen(job.tasks, asked["tasks"])
     run_id = _fresh_id()
     folder = Path(job.run_dir or f"holdfast-runs/{run_id}").absolute()
     files_max = allow_many_files()
@@ -148,8 +150,74 @@ def command(**asked: Any) -> None:
     log_fd = _supervisor_log(run_dir)
     supervisor = backend.submit(encode_plan(plan), addresses, log_fd, files_max=files_max)
     shown = () if asked["quiet"] else shown
-    front = Front(run_dir, supervisor, job.tasks, shown=shown, signals=signals)
-    sys.exit(front.run())
+    held = Held(run_dir, supervisor)
+    sys.exit(_front(run_dir, held, job.tasks, shown=shown, signals=signals).run())
+
+
+def rejoin(folder: Path, *, tasks: str | None = None, quiet: bool = False) -> int:
+    """Show a run that goes on, under a new supervisor if its own is gone; its exit code."""
+    run_dir = open_run_dir(folder)
+    evidence = Evidence(read_journal(run_dir).facts)
+    ended = next(evidence.of(AttemptEnded), None)
+    if ended is not None:
+        click.echo(
+            f"this run is over: {ended.why} (exit code {ended.exit_code});"
+            f" holdfast diagnose {run_dir.path} shows how it went",
+            err=True,
+        )
+        return ended.exit_code
+    shown = () if quiet else _chosen(evidence.tasks, tasks)
+    signals = _gathered_signals()
+    allow_many_files()
+    supervisor = None
+    if not is_being_written(run_dir):
+        _refuse_if_nothing_began(run_dir)
+        supervisor = backend.resume(str(run_dir.path), _supervisor_log(run_dir))
+    held = Held(run_dir, supervisor)
+    front = _front(run_dir, held, evidence.tasks, shown=shown, signals=signals, joins=True)
+    return front.run()
+
+
+def _front(
+    run_dir: RunDir,
+    held: Held,
+    tasks: tuple[TaskId, ...],
+    *,
+    shown: tuple[TaskId, ...],
+    signals: list[int],
+    joins: bool = False,
+) -> Front:
+    return Front(
+        run_dir,
+        held,
+        tasks,
+        shown=shown,
+        signals=signals,
+        width=lambda: width_of(sys.stdout),
+        colour=wants_colour(sys.stdout),
+        joins=joins,
+    )
+
+
+def _refuse_a_new_job(asked: dict[str, Any]) -> None:
+    """A run that goes on has its settings."""
+    others = sorted(asked.keys() - {"resume", "quiet", "tasks", "check"})
+    given = [name for name in others if asked[name] not in (None, (), False)]
+    if given:
+        raise UsageError(
+            f"--resume goes on with a job that has its settings, and {given[0]} was given, too",
+            do="leave that out: holdfast run --resume RUN_DIR",
+        )
+
+
+def _refuse_if_nothing_began(run_dir: RunDir) -> None:
+    try:
+        os.stat(RECORD, dir_fd=run_dir.fd, follow_symlinks=False)
+    except FileNotFoundError as error:
+        raise Unreachable(
+            "the supervisor of this run died before any task was started",
+            do="start the job again, in another run directory",
+        ) from error
 
 
 def _check(job: Job, plan: Plan) -> None:
@@ -171,18 +239,18 @@ def _check(job: Job, plan: Plan) -> None:
         sys.exit(PREFLIGHT_CODE)
 
 
-def _chosen(job: Job, wanted: str | None) -> tuple[TaskId, ...]:
+def _chosen(tasks: tuple[TaskId, ...], wanted: str | None) -> tuple[TaskId, ...]:
     """The tasks to show: `worker:0,ps` is one worker and all parameter servers."""
     if wanted is None:
-        return job.tasks
+        return tasks
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     if not names:
         raise UsageError("--tasks names nobody", do="write --tasks worker:0,ps, or use --quiet")
     for name in names:
-        if not any(name in {str(task), task.role} for task in job.tasks):
-            known = ", ".join(map(str, job.tasks))
+        if not any(name in {str(task), task.role} for task in tasks):
+            known = ", ".join(map(str, tasks))
             raise UsageError(f"--tasks: this job has no {name!r}", do=f"its tasks are {known}")
-    return tuple(task for task in job.tasks if {str(task), task.role} & set(names))
+    return tuple(task for task in tasks if {str(task), task.role} & set(names))
 
 
 def _fresh_id() -> str:
@@ -230,131 +298,4 @@ def _gathered_signals() -> list[int]:
 
 
 def _supervisor_log(run_dir: RunDir) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW
-    return os.open("supervisor.log", flags, 0o600, dir_fd=run_dir.fd)
-
-
-class Front:
-    """What the person sees and says. The job does not depend on it."""
-
-    def __init__(
-        self,
-        run_dir: RunDir,
-        supervisor: subprocess.Popen[bytes],
-        tasks: tuple[TaskId, ...],
-        *,
-        shown: tuple[TaskId, ...],
-        signals: list[int],
-    ) -> None:
-        self._run_dir = run_dir
-        self._supervisor = supervisor
-        self._asked = signals  # those that are not yet passed on
-        self._interrupts = 0
-        self._ready_by_s = time.monotonic() + START_S
-        self._screen = Screen(
-            1,
-            width=width_of(sys.stdout),
-            colour=wants_colour(sys.stdout),
-            is_tty=sys.stdout.isatty(),
-            tasks=[str(task) for task in tasks],
-        )
-        self._watch = Watch(run_dir, tasks, self._screen, shown=shown, is_tty=sys.stdout.isatty())
-
-    def run(self) -> int:
-        """Until the job has ended, or the terminal is gone."""
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup` means: stay
-            signal.signal(signal.SIGHUP, self._hang_up)
-        os.nice(NICENESS)
-        began_s = time.monotonic()
-        pause_s = PAUSE_S
-        while self._watch.ended is None:
-            # Asked first: the last words of one that has gone by now are read after this.
-            gone = self._supervisor.poll() is not None
-            began_cpu_s = time.process_time()
-            busy = self._watch.step(time.monotonic() - began_s, width=width_of(sys.stdout))
-            self._pass_on()
-            if gone and not busy and self._watch.ended is None:
-                self._lost_supervisor()
-            pause_s = PAUSE_S if busy else min(pause_s * 1.5, PAUSE_S_MAX)
-            rest_s = REST_FOR_WORK * (time.process_time() - began_cpu_s)
-            time.sleep(min(max(pause_s, rest_s), REST_S_MAX))
-        left = self._drain(began_s)
-        return self._finish(self._watch.ended, left)
-
-    def _drain(self, began_s: float) -> int:
-        """The last lines, as long as somebody takes them; how many nobody took."""
-        least = sys.maxsize
-        deadline_s = time.monotonic() + DRAIN_S
-        while left := self._watch.drain(time.monotonic() - began_s, width=width_of(sys.stdout)):
-            if self._asked or (left >= least and time.monotonic() > deadline_s):
-                return self._watch.lines_left()
-            if left < least:
-                least, deadline_s = left, time.monotonic() + DRAIN_S
-            else:
-                time.sleep(PAUSE_S)
-        return 0
-
-    def _pass_on(self) -> None:
-        """Every signal goes to the supervisor, who decides; a second Ctrl-C means now."""
-        while self._asked:
-            number = self._asked[0]
-            by = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-            try:
-                ask(self._run_dir.fd, self._request(number, by))
-            except Unreachable as error:
-                if self._supervisor.poll() is None and time.monotonic() < self._ready_by_s:
-                    return  # it is still starting
-                self._watch.say(f"{by} could not be passed on: {error.message}")
-            else:
-                if number == signal.SIGINT:
-                    self._interrupts += 1
-                    again = "ending at once" if self._interrupts > 1 else "again to end at once"
-                    self._watch.say(f"Ctrl-C: the tasks are asked to end ({again})")
-            del self._asked[0]
-
-    def _request(self, number: int, by: str) -> Request:
-        if number in {signal.SIGUSR1, signal.SIGUSR2}:
-            return Request(ask="signal", signal=number, by=by)
-        now = number == signal.SIGINT and self._interrupts > 0
-        return Request(ask="kill" if now else "stop", signal=number, by=by)
-
-    def _lost_supervisor(self) -> None:
-        self._screen.close(DRAIN_S)
-        code = self._supervisor.returncode
-        if code == StorageFailed.exit_code:
-            raise StorageFailed(
-                f"the job has ended, but its journal and report did not fit into"
-                f" {self._run_dir.path}",
-                do=f"free space there (df -h), then read {self._run_dir.path}/logs",
-            )
-        raise Unreachable(
-            f"the supervisor ended unexpectedly ({code}); tasks that had started run on",
-            do=f"read {self._run_dir.path}/supervisor.log, then"
-            f" holdfast diagnose {self._run_dir.path}",
-        )
-
-    def _hang_up(self, *_: object) -> None:
-        """The terminal is gone: the job goes on without it."""
-        os._exit(128 + signal.SIGHUP)
-
-    def _finish(self, ended: AttemptEnded, left: int) -> int:
-        dropped = self._screen.lines_not_shown
-        left += self._screen.close(DRAIN_S) - dropped
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._supervisor.wait(LAST_S)
-        # A terminal may stay stopped for ever; whoever is tired of it may end us now.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: os._exit(ended.exit_code))
-        shown = cast("dict[str, Any]", self._run_dir.read_json("report.json"))
-        words = [f"… the last {left:,} lines were not shown here; all are in logs/"] if left else []
-        words.append(
-            report_text(shown, width=width_of(sys.stdout), colour=wants_colour(sys.stdout))
-        )
-        if ended.exit_code and shown["verdict"] == "healthy":
-            words.append(f"{ended.why}: exit code {ended.exit_code}")
-        words.append(f"logs, journal and report: {self._run_dir.path}")
-        try:
-            click.echo("\n".join(words), color=wants_colour(sys.stdout))
-        except OSError:  # whoever watched has gone: the report is on disk
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python complains at its end
-        return ended.exit_code
+    return open_for_append("supervisor.log", dir_fd=run_dir.fd)

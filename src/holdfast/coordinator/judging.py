@@ -83,6 +83,17 @@ class Judging:
             self.facts = kept(self.facts)
             self._facts_max = max(FACTS_MIN, 2 * len(self.facts))
 
+    def recall(self, facts: Iterable[Fact], told: Iterable[tuple[str, str]]) -> None:
+        """What another supervisor saw and told before us; it is judged anew at once."""
+        self.take(facts)
+        self._told = dict.fromkeys(told, self._now())
+        self._states = {
+            fact.task: TaskState(fact.state, fact.says)
+            for fact in self.facts
+            if isinstance(fact, StateChanged) and fact.task
+        }
+        self._due_s = self._now()
+
     def is_due(self) -> bool:
         return self._due_s is not None and self._now() >= max(self._due_s, self._rested_s)
 

@@ -13,7 +13,7 @@ from holdfast.model.facts import AttemptEnded, Fact, TimePassed
 from holdfast.model.findings import Diagnosis
 from holdfast.model.orders import EndAttempt, Order
 from holdfast.recover import conclude
-from holdfast.recover.life import Life, advance
+from holdfast.recover.life import Life, Phase, advance
 
 TICK_S = 0.25
 UNSAVED_MAX = 100_000
@@ -58,6 +58,12 @@ class Loop:
     @property
     def facts(self) -> list[Fact]:
         return self._judging.facts
+
+    def recall(self, facts: Iterable[Fact], told: Iterable[tuple[str, str]]) -> None:
+        """Go on where another supervisor was: these facts are in the journal, and acted on."""
+        self._judging.recall(facts, told)
+        if self._life.phase is Phase.ENDED:
+            self.ending = EndAttempt(why=self._life.why)
 
     def run(self, first: Iterable[Batch], host: str) -> None:
         """Until every task has ended."""

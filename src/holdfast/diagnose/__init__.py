@@ -87,7 +87,9 @@ def _lesser(proven: list[Finding]) -> tuple[Finding, ...]:
 def _verdict(evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str, str]) -> Verdict:
     if any(finding.severity is Severity.ERROR for finding in findings):
         return Verdict.SICK
-    unfinished = any(evidence.failures()) or any(evidence.of(StartBlocked))
+    unfinished = (
+        any(evidence.failures()) or any(evidence.of(StartBlocked)) or evidence.unseen_ends()
+    )
     if broken or not evidence.facts or unfinished:
         return Verdict.CANNOT_TELL
     return Verdict.HEALTHY

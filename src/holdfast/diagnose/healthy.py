@@ -20,5 +20,6 @@ def healthy_tasks(evidence: Evidence, findings: Sequence[Finding]) -> tuple[Task
         for fact in finding.proof.facts
     }
     concerned |= {failure.task for failure in evidence.failures()}
+    concerned |= set(evidence.unseen_ends())
     concerned |= {fact.task for fact in evidence.of(TaskNotStarted)}
     return tuple(task for task in evidence.tasks if task not in concerned)

@@ -59,6 +59,8 @@ def _ended(evidence: Evidence, task: TaskId) -> TaskState | None:
     if exited is None:
         refused = next(evidence.of(TaskNotStarted, task), None)
         return TaskState("dead", f"could not be started: {refused.errno_name}") if refused else None
+    if exited.unseen:
+        return TaskState("ended", "gone, and nobody saw how")
     if exited.signal is not None:
         how = f"ended on {signal_name(exited.signal)}"
     else:

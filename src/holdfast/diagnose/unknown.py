@@ -18,6 +18,7 @@ from holdfast.model.signals import signal_name
 def what_stays_unknown(evidence: Evidence, findings: Sequence[Finding]) -> tuple[str, ...]:
     return (
         *_unexplained(evidence, findings),
+        *_unseen(evidence),
         *_absent(evidence, findings),
         *_blind(evidence),
         *_unread(evidence),
@@ -36,6 +37,11 @@ def _unexplained(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[st
             yield f"why {failure.task} ended {how}: nothing it left behind proves a cause"
 
 
+def _unseen(evidence: Evidence) -> Iterator[str]:
+    for task in evidence.unseen_ends():
+        yield f"how {task} ended: the process that held it was gone, and the kernel told nobody"
+
+
 def _absent(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
     explained = {str(finding.proof.culprit) for finding in findings}
     for blocked in evidence.of(StartBlocked):
@@ -46,7 +52,7 @@ def _absent(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
 
 def _blind(evidence: Evidence) -> Iterator[str]:
     """A probe that saw nothing because it could not look matters only when somebody died."""
-    if any(evidence.failures()):
+    if any(evidence.failures()) or evidence.unseen_ends():
         for fact in evidence.of(ProbeBlind):
             yield f"{fact.probe}: {fact.why}"
 

@@ -7,7 +7,8 @@ from holdfast.diagnose.waits import WaitsFor
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Echo, Finding
-from holdfast.model.waiting import Wait, waits_in
+from holdfast.model.wait import Wait
+from holdfast.model.waiting import waits_in
 
 
 def with_waiters(

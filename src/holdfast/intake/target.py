@@ -19,6 +19,7 @@ RECORD_BYTES_MAX = 64 << 20
 VARIABLE = "TF_CONFIG"
 COMMAND_LINE = "the command line"
 STANDARD_INPUT = "standard input"
+RUN_FILE = "run.json"
 _RECORD_BEGINS = b'{"fact":'
 # Whose own list of tasks we do not read yet, by a variable that is set in its jobs.
 _LAUNCHERS = (
@@ -40,6 +41,12 @@ class Target:
     sources: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()  # those sources that are files
     notes: tuple[str, ...] = ()  # what was not read, and why
+
+
+def run_dir_of(words: Sequence[str]) -> str | None:
+    """The run directory that is meant, if one is: a job that `holdfast run` started."""
+    is_run = len(words) == 1 and os.path.isfile(os.path.join(words[0], RUN_FILE))  # noqa: PTH113, PTH118
+    return words[0] if is_run else None
 
 
 def read_target(

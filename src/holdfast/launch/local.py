@@ -78,6 +78,16 @@ class Local:
             claim.close()
         return supervisor
 
+    def resume(self, run_dir: str, log_fd: int) -> subprocess.Popen[bytes]:
+        """Start a supervisor for a run that has lost its own; the tasks are there already."""
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "holdfast.supervisor", "--resume", run_dir],
+            stdin=subprocess.DEVNULL,
+            stdout=log_fd,
+            stderr=log_fd,
+            start_new_session=True,
+        )
+
 
 def proxy_exceptions(cluster: ClusterSpec, environ: Mapping[str, str]) -> dict[str, str]:
     """What keeps gRPC from sending the cluster's own connections to a proxy, if there is one.

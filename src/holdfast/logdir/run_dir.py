@@ -90,11 +90,18 @@ class RunDir:
             with suppress(OSError):
                 os.fsync(dir_fd)
 
-    def read_json(self, name: str) -> object:
+    def read_lines(self, name: str) -> list[bytes]:
+        """The whole lines of a file that `append_line` wrote."""
+        return self._read(name).split(b"\n")[:-1]
+
+    def _read(self, name: str) -> bytes:
         with read_errors(self.place(name)), self._folder_of(name) as (dir_fd, last):
             fd = private.open_for_reading(last, dir_fd=dir_fd)
             with os.fdopen(fd, "rb") as file:
-                content = file.read(JSON_BYTES_MAX + 1)
+                return file.read(JSON_BYTES_MAX + 1)
+
+    def read_json(self, name: str) -> object:
+        content = self._read(name)
         if len(content) > JSON_BYTES_MAX:
             raise BadInput(
                 f"{self.place(name)} has more than {size_text(JSON_BYTES_MAX)}",

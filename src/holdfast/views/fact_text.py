@@ -174,7 +174,7 @@ def _sockets(fact: facts.SocketsSeen) -> str:
 _STATES: Final = {
     "R": "was running",
     "S": "slept",
-    "D": "waited for storage, or for the kernel",
+    "D": "waited for storage or the kernel",
     "T": "was stopped",
     "t": "was stopped by a debugger",
     "Z": "was dead, and nobody had collected it",
@@ -185,10 +185,9 @@ def _process(fact: facts.ProcessSeen) -> str:
     did = _STATES.get(fact.state, f"was in state {fact.state}")
     loaded = "" if fact.loaded_tensorflow else ", and has not loaded TensorFlow"
     lasting = f" for {seconds_text(fact.lasting_s)}" if fact.lasting_s else ""
-    by = f" by {fact.tracer}" if fact.tracer else ""
-    by = f", frozen with its cgroup {fact.frozen}" if fact.frozen else by
-    path = f" (at {fact.path})" if fact.path else ""
-    return f"pid {fact.pid} {did}{lasting}{by}{path} after {fact.cpu_s:.1f} s of CPU{loaded}"
+    by = f" ({fact.tracer})" if fact.tracer else f" (at {fact.path})" if fact.path else ""
+    by = f" (frozen with its cgroup {fact.frozen})" if fact.frozen else by
+    return f"pid {fact.pid} {did}{lasting}{by} after {fact.cpu_s:.1f} s of CPU{loaded}"
 
 
 def _elsewhere(fact: facts.AddressNotHere) -> str:

@@ -14,6 +14,7 @@ from holdfast.model.evidence import ENDING
 from holdfast.model.facts import (
     AttemptEnded,
     Fact,
+    ProbeBlind,
     SignalSent,
     StartWaits,
     StopAsked,
@@ -22,6 +23,8 @@ from holdfast.model.facts import (
     TaskStarted,
 )
 from holdfast.model.signals import signal_name
+from holdfast.model.watch_facts import TakenOver
+from holdfast.model.words import seconds_text
 from holdfast.views.lines import LineAssembler
 from holdfast.views.live import Screen, TaskMark, status_text
 from holdfast.views.sanitise import plain
@@ -33,6 +36,7 @@ SKIP_CHUNK_BYTES = 1 << 20
 COUNT_BYTES_A_STEP = 32 << 20
 FINDINGS_BYTES_MAX = 1 << 20
 SAY_SKIPPED_EVERY_S = 2.0
+JOIN_BYTES = 4 * 1024  # of each log's end, for who joins a run that goes on
 
 
 @dataclass(slots=True)
@@ -61,6 +65,7 @@ class Watch:
         *,
         shown: Collection[TaskId],
         is_tty: bool,
+        joins: bool = False,
     ) -> None:
         self._run_dir = run_dir
         self._screen = screen
@@ -72,6 +77,8 @@ class Watch:
         self._followed: dict[tuple[TaskId, str], Followed] = {}
         self._own: deque[str] = deque()  # words of ours, not yet taken by the screen
         self._findings_read = 0
+        self._joins = joins  # a run that goes on: its past is in the logs, not here
+        self._history = joins  # until the journal was read once
         self.ended: AttemptEnded | None = None
 
     def step(self, at_s: float, *, width: int) -> bool:
@@ -119,6 +126,7 @@ class Watch:
 
     def _follow_journal(self) -> bool:
         fresh = self._journal.fresh()
+        history, self._history = self._history, self._history and not fresh
         for fact in fresh:
             if isinstance(fact, AttemptEnded):
                 self.ended = fact
@@ -126,8 +134,13 @@ class Watch:
                 self._told.update({fact.task} if fact.signal in ENDING else ())
             elif isinstance(fact, StopAsked):
                 self._told.update(self._marks)
-            elif isinstance(fact, StartWaits):
+            elif isinstance(fact, StartWaits) and not history:
                 self._own.append(f"start-up: {plain(fact.says)}")
+            elif isinstance(fact, TakenOver) and not history:
+                gone_s = fact.at_s - fact.gone_s
+                self._own.append(f"taken over: nobody had looked for {seconds_text(gone_s)}")
+            elif isinstance(fact, ProbeBlind) and fact.probe == "holder":
+                self._own.append(f"the holder of the tasks: {plain(fact.why)}")
             elif fact.task in self._marks:
                 self._marks[fact.task] = self._mark(fact, self._marks[fact.task])
         return bool(fresh)
@@ -158,6 +171,8 @@ class Watch:
         if isinstance(fact, TaskExited):
             if fact.exit_code == 0:
                 return TaskMark(task=old.task, mark="✓")
+            if fact.unseen:
+                return TaskMark(task=old.task, mark="■", words="gone")
             if fact.task in self._told:
                 return TaskMark(task=old.task, mark="■")
             how = signal_name(fact.signal) if fact.signal else f"exit {fact.exit_code}"
@@ -175,7 +190,8 @@ class Watch:
                     fd = self._run_dir.open_log(task, 1, stream)
                 except MissingInput:
                     return  # the supervisor has not made them yet
-                self._followed[(task, stream)] = Followed(task, stream, fd)
+                offset = _last_lines(fd) if self._joins else 0
+                self._followed[(task, stream)] = Followed(task, stream, fd, offset)
 
     def _follow(self, followed: Followed, at_s: float) -> bool:
         """Show more of a log. What the screen does not take now stays where it is: on disk."""
@@ -255,3 +271,9 @@ class Watch:
             self.say(f"… {followed.skipped:,} lines were not shown here; see {name}")
             followed.skipped, followed.said_s = 0, at_s
         return False
+
+
+def _last_lines(fd: int) -> int:
+    """Where the last lines of a log begin, for one who comes later."""
+    start = max(0, os.fstat(fd).st_size - JOIN_BYTES)
+    return start + os.pread(fd, JOIN_BYTES, start).find(b"\n") + 1 if start else 0

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal
@@ -34,6 +35,7 @@ class Door:
         self._where = where
         self._dir_fd = dir_fd
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        _remove_left_door(dir_fd)
         old_mask = os.umask(0o177)
         try:
             self._socket.bind(_path(dir_fd))
@@ -101,10 +103,18 @@ def ask(dir_fd: int, request: Request) -> None:
         except OSError as error:
             raise Unreachable(
                 f"the supervisor of this run does not answer ({error.strerror or error})",
-                do="the run may be over: holdfast diagnose RUN_DIR shows how it ended",
+                do="the run may be over: holdfast diagnose RUN_DIR shows how it ended; if its"
+                " supervisor was killed, holdfast attach RUN_DIR takes it over",
             ) from error
     if answer != "ok":
         raise Unreachable(f"the supervisor of this run refused: {answer}")
+
+
+def _remove_left_door(dir_fd: int) -> None:
+    """Of a supervisor that was killed: whoever opens a door here holds the journal."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(os.stat(NAME, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+            os.unlink(NAME, dir_fd=dir_fd)
 
 
 def _path(dir_fd: int) -> str:

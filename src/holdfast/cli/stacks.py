@@ -1,0 +1,145 @@
+"""`holdfast stacks`: what the Python threads of a run's tasks are doing right now."""
+
+import socket
+import sys
+import time
+from pathlib import Path
+
+import click
+import msgspec
+
+from holdfast.agent.live_tasks import LiveTasks, live_tasks
+from holdfast.agent.take_stacks import FOLDER, take_round
+from holdfast.cli import wants_colour, width_of
+from holdfast.logdir.journal import is_being_written, read_journal
+from holdfast.logdir.run_dir import RunDir, open_run_dir
+from holdfast.model.cluster import TaskId
+from holdfast.model.errors import HoldfastError, MissingInput, Unreachable, UsageError
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import AttemptStarted
+from holdfast.model.watch_facts import StacksSeen
+from holdfast.model.words import listed
+from holdfast.probes.stacks import Sources
+from holdfast.views.sanitise import plain
+from holdfast.views.stacks_text import stacks_shown, stacks_text
+
+RUNS = "holdfast-runs"
+APART_S = 2.5
+RUNS_LOOKED_AT_MAX = 200
+
+
+@click.command(short_help="Show what each task's Python threads are doing right now.")
+@click.argument("run_dir", type=click.Path(path_type=Path), required=False)
+@click.option("--task", "tasks", multiple=True, metavar="ROLE:INDEX", help="Only this one.")
+@click.option("--merge/--no-merge", default=True, help="Tasks at the same place are shown once.")
+@click.option("--twice/--once", default=True, help="Look again 2.5 s later, and say who moved.")
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people, or for programs.",
+)
+def command(
+    run_dir: Path | None,
+    tasks: tuple[str, ...],
+    merge: bool,  # noqa: FBT001 - click passes flags so
+    twice: bool,  # noqa: FBT001
+    shape: str,
+) -> None:
+    """Show the Python stacks of the tasks of a run that lives, all of them at one moment.
+
+    RUN_DIR is by default the run that goes on below holdfast-runs/ here. No task is stopped for
+    it: py-spy (pip install 'holdfast[stacks]') reads their memory while they run. A task in
+    which nothing moves while the others wait for it is the one to look at.
+
+    \b
+    Exit codes: 0 somebody could be looked at; 69 nobody; 66 there is no such run, or no py-spy;
+    2 wrong usage.
+    """
+    folder = open_run_dir(run_dir) if run_dir else _going_on(Path(RUNS))
+    facts = read_journal(folder).facts
+    host = socket.gethostname()
+    live = _chosen(live_tasks(facts, folder.path, host=host), tasks)
+    if not live.pids:
+        why = listed(f"{task}: {why}" for task, why in live.missing.items())
+        raise Unreachable(
+            f"no task of {folder.path} lives here ({plain(why)})",
+            do="holdfast diagnose shows how a run ended",
+        )
+    began_s = next((fact.began_unix_s for fact in Evidence(facts).of(AttemptStarted)), 0.0)
+    rounds, unseen = _looked(live, folder, host=host, began_s=began_s, twice=twice)
+    if shape == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(stacks_shown(rounds, unseen))).decode())
+    else:
+        colour = wants_colour(sys.stdout)
+        width = width_of(sys.stdout)
+        text = stacks_text(rounds, unseen, merge=merge, width=width, colour=colour)
+        click.echo(text, color=colour, nl=False)
+    if not any(rounds):
+        sys.exit(Unreachable.exit_code)
+
+
+def _looked(
+    live: LiveTasks, folder: RunDir, *, host: str, began_s: float, twice: bool
+) -> tuple[list[list[StacksSeen]], dict[TaskId, str]]:
+    """Each round of looks, and why some tasks were seen in none."""
+    sources = Sources()
+    rounds: list[list[StacksSeen]] = []
+    unseen = dict(live.missing)
+    for number in range(2 if twice else 1):
+        if number:
+            time.sleep(APART_S)
+        at_s = round(time.time() - began_s, 3)
+        taken = take_round(live.pids, sources, dumps=folder.path / FOLDER)
+        rounds.append(
+            [
+                StacksSeen(
+                    at_s=at_s,
+                    host=host,
+                    task=task,
+                    pid=live.pids[task],
+                    threads=stacks.threads,
+                    by=stacks.by,
+                    why="holdfast stacks",
+                )
+                for task, stacks in taken.items()
+                if stacks.threads
+            ]
+        )
+        unseen |= {task: stacks.why for task, stacks in taken.items() if not stacks.threads}
+    seen = {one.task for look in rounds for one in look}
+    rounds = [look for look in rounds if look]
+    return rounds, {task: why for task, why in unseen.items() if task not in seen}
+
+
+def _chosen(live: LiveTasks, names: tuple[str, ...]) -> LiveTasks:
+    if not names:
+        return live
+    wanted = {TaskId.parse(name) for name in names}
+    unknown = wanted - live.pids.keys() - live.missing.keys()
+    if unknown:
+        known = listed(sorted([*live.pids, *live.missing]))
+        raise UsageError(f"there is no {listed(sorted(unknown))} in this run", do=f"it has {known}")
+    return LiveTasks(
+        {task: pid for task, pid in live.pids.items() if task in wanted},
+        {task: why for task, why in live.missing.items() if task in wanted},
+    )
+
+
+def _going_on(runs: Path) -> RunDir:
+    """The newest run here that somebody still writes; else the newest of all."""
+    found = sorted(runs.iterdir(), reverse=True) if runs.is_dir() else []
+    newest: RunDir | None = None
+    for place in found[:RUNS_LOOKED_AT_MAX]:
+        try:
+            folder = open_run_dir(place)
+        except HoldfastError:
+            continue
+        if is_being_written(folder):
+            return folder
+        newest = newest or folder
+    if newest is None:
+        raise MissingInput(f"there is no run below {runs}/ here", do="name its run directory")
+    return newest
