@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -88,6 +89,21 @@ class Job:
             os.close(watched.streams["out"])
 
 
+LOCKSTEP = """
+import multiprocessing, time
+def train(together, rest_s):
+    while True:
+        time.sleep(rest_s)
+        together.wait()
+together = multiprocessing.Barrier(2)
+tasks = [multiprocessing.Process(target=train, args=(together, s)) for s in (0.002, 0.04)]
+for task in tasks:
+    task.start()
+print(*(task.pid for task in tasks), flush=True)
+tasks[0].join()
+"""
+
+
 def until_woken(pid: int, times: int) -> None:
     first = rhythm_of(pid)
     while (now := rhythm_of(pid)) and first and now.wakes < first.wakes + times:
@@ -149,7 +165,7 @@ def test_a_task_that_loops_stands_still_by_its_steps(job: Job) -> None:
     (home / "loop").touch()
     job.look(1)
     first = stat_of(pid)
-    told: list[Fact] = []
+    told: list[TaskStill] = []
     while first and not told and job.at_s < 300:
         # A look for every tick on a core: time goes by as the task burns it.
         while (now := stat_of(pid)) and now.cpu_s < first.cpu_s + 0.25:
@@ -235,3 +251,24 @@ def test_steps_that_became_much_slower_are_worth_a_look_at_stacks_for_a_while(jo
         seen.append(job.progress.slowed())
     assert {WORKER} in seen
     assert seen[-1] == set()
+
+
+def test_in_lockstep_the_slow_one_is_the_one_that_does_not_wait(job: Job) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", LOCKSTEP], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    try:
+        for task, pid in zip((WORKER, OTHER), pids, strict=True):
+            job.tasks[task] = Watched(task=task, pid=pid, address="", streams={}, main=pid)
+        told: list[TaskSlow] = []
+        while not told and job.at_s < 1000:
+            time.sleep(0.031)  # looks come at their own pace, not at that of the steps
+            told = of(TaskSlow, job.look(1))
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        parent.wait()
+        parent.stdout.close()
+        job.tasks.clear()
+    assert [fact.task for fact in told] == [OTHER]
+    assert told[0].factor > 2

@@ -88,6 +88,27 @@ SENTENCES: list[tuple[facts.Fact, str]] = [
         "pid 7 was in state X after 0.0 s of CPU",
     ),
     (
+        facts.ProcessSeen(
+            pid=7, state="t", loaded_tensorflow=True, lasting_s=2.0, tracer="gdb (pid 9)", **HERE
+        ),
+        "pid 7 was stopped by a debugger for 2 s (gdb (pid 9)) after 0.0 s of CPU",
+    ),
+    (
+        facts.ProcessSeen(
+            pid=7, state="D", loaded_tensorflow=True, lasting_s=2.0, frozen="freezer/a", **HERE
+        ),
+        (
+            "pid 7 waited for storage or the kernel for 2 s (frozen with its cgroup freezer/a)"
+            " after 0.0 s of CPU"
+        ),
+    ),
+    (
+        facts.ProcessSeen(
+            pid=7, state="D", loaded_tensorflow=True, lasting_s=9.0, path="/ckpt/a", **HERE
+        ),
+        "pid 7 waited for storage or the kernel for 9 s (at /ckpt/a) after 0.0 s of CPU",
+    ),
+    (
         facts.AddressNotHere(address="b:1", ips=("10.0.0.1",), **HERE),
         "b:1 (10.0.0.1) is not an address of host-a",
     ),

@@ -81,6 +81,27 @@ SENTENCES: list[tuple[Fact, str]] = [
         "2 cores 50% busy, 1 bytes of memory free",
     ),
     (
+        facts.GpuSampled(
+            gpu=1,
+            name="A100",
+            memory_bytes=2**35,
+            memory_used_bytes=2**34,
+            busy_share=0.5,
+            celsius=91,
+            slowed_by="heat",
+            errors_not_corrected=2,
+            **HERE,
+        ),
+        (
+            "GPU 1 (A100): 16.0 GiB of 32.0 GiB used, 50% busy, 91 degrees, slowed down by heat,"
+            " 2 memory errors not corrected"
+        ),
+    ),
+    (
+        facts.GpuSampled(gpu=0, name="T4", memory_bytes=2**34, memory_used_bytes=0, **HERE),
+        "GPU 0 (T4): 0 bytes of 16.0 GiB used",
+    ),
+    (
         facts.MemoryNearsLimit(
             used_bytes=2**30, limit_bytes=2**31, growth_bytes_per_s=2**24, left_s=64.0, **HERE
         ),
@@ -91,6 +112,12 @@ SENTENCES: list[tuple[Fact, str]] = [
             peer=PEER, address="b:1", send_bytes=196, retransmits=3, lasting_s=4.0, **HERE
         ),
         "196 bytes to ps:0 at b:1 stay unacknowledged for 4 s, sent again 3 times",
+    ),
+    (
+        facts.LinkSeen(
+            peer=PEER, address="b:1", send_bytes=196, lasting_s=4.0, recovered=2, **HERE
+        ),
+        "196 bytes to ps:0 at b:1 stay unacknowledged for 4 s; 2 times before it got through",
     ),
     (
         facts.LinkSeen(peer=PEER, address="b:1", recv_bytes=8, lasting_s=4.0, **HERE),

@@ -27,6 +27,7 @@ BUSY_AGAIN_S, WELL_AGAIN_S = 20.0, 60.0
 POINTS_MAX = 16
 STARVED, THROTTLED, STORAGE = 0.3, 0.2, 0.5  # shares of the time that are worth a fact
 PS_BUSY = 0.5  # of a core
+WANTED = 0.2  # of a core: less than this is not worth to be asked about
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,6 @@ class _Point:
     at_s: float
     cpu_s: float
     main: ThreadUse | None
-    threads: ThreadUse | None
     quota: Throttled | None
     counted_s: float  # waiting for storage, by the kernel
     storage_s: float  # the same, by our looks where the kernel does not count
@@ -46,6 +46,8 @@ class _Track:
     points: deque[_Point] = field(default_factory=lambda: deque(maxlen=POINTS_MAX))
     told_s: float | None = None
     was_short: bool = False
+    threads: tuple[float, ThreadUse] | None = None  # all of them, and when
+    threads_share: float = 0.0  # of the time they wanted to run, how much they waited
     looks: int = 0  # since the last measurement
     stuck: int = 0  # of them found it waiting for storage
 
@@ -78,6 +80,8 @@ class UsageLook:
         track = self._tracks.get(task)
         if task.role != "ps" or track is None or len(track.points) < 2:  # noqa: PLR2004
             return False
+        if track.was_short:
+            return True
         first, last = _short(track.points)
         return (last.cpu_s - first.cpu_s) / (last.at_s - first.at_s) >= PS_BUSY
 
@@ -106,12 +110,12 @@ class UsageLook:
                 at_s=at_s,
                 cpu_s=watched.cpu_s,
                 main=thread_use(watched.main),
-                threads=all_threads_use(watched.main) if crowded or quota else None,
                 quota=quota,
                 counted_s=use.storage_s,
                 storage_s=storage_s,
             )
         )
+        _look_at_threads(track, at_s, worth=crowded or quota is not None)
         return self._tell(task, watched, track, use, busy_ps=busy_ps)
 
     def _tell(
@@ -123,7 +127,7 @@ class UsageLook:
         shares = _shares(first, last)
         short = (
             shares["starved_share"] >= STARVED
-            or shares["threads_starved_share"] >= STARVED
+            or track.threads_share >= STARVED
             or shares["throttled_share"] >= THROTTLED
             or shares["storage_share"] >= STORAGE
         )
@@ -160,9 +164,28 @@ class UsageLook:
             waits_in=waits_in(watched.main),
             quota_cores=round(last.quota.cores, 2) if last.quota else 0.0,
             quota_of=last.quota.cgroup if last.quota else "",
+            threads_starved_share=round(self._tracks[task].threads_share, 3),
             **shares,
             **where,
         )
+
+
+def _look_at_threads(track: _Track, at_s: float, *, worth: bool) -> None:
+    """A server's main thread only waits, so others speak for it. They may be hundreds."""
+    if not worth:
+        track.threads, track.threads_share = None, 0.0
+        return
+    if track.threads is not None and at_s - track.threads[0] < SHORT_S - 1:
+        return
+    before, now = track.threads, all_threads_use(track.pid)
+    track.threads = (at_s, now)
+    if before is None:
+        return
+    waited_s = now.wanted_s - before[1].wanted_s
+    wanted_s = waited_s + now.on_core_s - before[1].on_core_s
+    # A few threads that hardly ever want to run say nothing.
+    enough = wanted_s >= WANTED * (at_s - before[0])
+    track.threads_share = max(0.0, waited_s / wanted_s) if enough else 0.0
 
 
 def _short(points: deque[_Point]) -> tuple[_Point, _Point]:
@@ -174,16 +197,10 @@ def _short(points: deque[_Point]) -> tuple[_Point, _Point]:
 
 def _shares(first: _Point, last: _Point) -> dict[str, Any]:
     over_s = last.at_s - first.at_s
-    main = threads = kept_s = on_core_s = 0.0
+    main = kept_s = on_core_s = 0.0
     if first.main and last.main:
         main = last.main.wanted_s - first.main.wanted_s
         on_core_s = last.main.on_core_s - first.main.on_core_s
-    if first.threads and last.threads:
-        waited_s = last.threads.wanted_s - first.threads.wanted_s
-        ran_s = last.threads.on_core_s - first.threads.on_core_s
-        # A few threads that hardly ever want to run say nothing.
-        enough = waited_s + ran_s >= 0.2 * over_s
-        threads = waited_s / (waited_s + ran_s) if enough else 0.0
     if first.quota and last.quota and first.quota.cgroup == last.quota.cgroup:
         longest_s = (last.quota.times - first.quota.times) * last.quota.period_s
         # It is counted for each core: no period can keep anybody for longer than it lasts.
@@ -191,7 +208,6 @@ def _shares(first: _Point, last: _Point) -> dict[str, Any]:
     return {
         "starved_share": _share(main, over_s),
         "main_cpu_share": _share(on_core_s, over_s),
-        "threads_starved_share": _share(threads, 1.0),
         "throttled_share": _share(kept_s, over_s),
         "storage_share": _share(last.storage_s - first.storage_s, over_s),
     }

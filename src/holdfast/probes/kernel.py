@@ -124,6 +124,8 @@ def word_in(record: str) -> KernelWord | None:
 
 def process_of(thread: int) -> int:
     """The process a thread belongs to: the kernel's log names threads. 0: it is gone."""
+    if thread <= 0:
+        return 0
     try:
         with open(f"/proc/{thread}/status", "rb") as file:  # noqa: PTH123 - a few times a day
             lines = file.read().splitlines()

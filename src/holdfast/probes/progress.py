@@ -78,9 +78,9 @@ class Traces:
         """Costs a look at every open file: not for every second."""
         for path in _open_files(pid):
             folder = _folder_of(path)
-            if folder and folder not in self.folders and len(self.folders) < FOLDERS_MAX:
-                if _is_local(folder):
-                    self.folders.append(folder)
+            is_new = folder and folder not in self.folders and len(self.folders) < FOLDERS_MAX
+            if is_new and _is_local(folder):
+                self.folders.append(folder)
         found = [_left_in(folder) for folder in self.folders]
         return Left(
             max((left.checkpoint for left in found), default=-1),

@@ -54,13 +54,14 @@ VOTERS_MIN = 3
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
     said = [line for pattern in (SHAPE, KIND) for line in evidence.lines(pattern) if line.task]
-    first = {line.task: line for line in reversed(said) if FIRST_HAND.search(line.text)}
+    heard = [line for line in said if FIRST_HAND.search(line.text)]
+    first = {line.task: line for line in reversed(heard)}
     if not said:
         return
     tracebacks = {task: seen for task in evidence.tasks if (seen := evidence.last_traceback(task))}
     members = [task for task in evidence.tasks if task.role in {"chief", "worker"}]
     odd = _stands_elsewhere(tracebacks) or _says_alone(first, members)
-    line = first.get(odd) or next(iter(first.values()), said[0])
+    line = first.get(odd) or next(iter(heard), said[0])
     ended = evidence.failure_of(odd) if odd else None
     yield Proof(
         facts=(line, ended) if ended else (line,),

@@ -34,7 +34,7 @@ from holdfast.model.words import listed, seconds_text
 
 STARVED_SHARE = 0.5
 THROTTLED_SHARE = 0.3
-FREE_SHARE = 0.05  # less than this, a quota does not matter
+QUOTA_USED_SHARE = 0.7  # with less than this, a quota does not matter
 LASTING_S = 20.0
 RECENT_S = 75.0  # a task that is well again says so within a minute
 OTHERS_CORES = 0.5
@@ -60,7 +60,8 @@ def _is_throttled(sample: TaskSampled) -> bool:
 
 def _is_starved(sample: TaskSampled) -> bool:
     """Not by its own quota: of that, others are not to blame."""
-    return _waited_share(sample) >= STARVED_SHARE and sample.throttled_share < FREE_SHARE
+    at_quota = sample.quota_cores and sample.cpu_share >= QUOTA_USED_SHARE * sample.quota_cores
+    return _waited_share(sample) >= STARVED_SHARE and not at_quota
 
 
 def _waited_share(sample: TaskSampled) -> float:

@@ -31,7 +31,7 @@ from holdfast.model.facts import Fact
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import HostSampled, LinkSeen, TaskSampled, TaskSlow, TaskStill
-from holdfast.model.words import listed
+from holdfast.model.words import listed, wait
 
 TRAINERS = frozenset({"chief", "worker"})
 LASTING_S = 20.0
@@ -120,13 +120,13 @@ def _waiting(evidence: Evidence, row: list[TaskSampled]) -> list[Fact]:
 
 def _overloaded(task: TaskId, row: list[TaskSampled], limit: str, waiting: list[Fact]) -> Proof:
     suffers = any(isinstance(fact, TaskSlow | TaskStill) for fact in waiting)
-    who = listed(sorted({fact.task for fact in waiting if fact.task}))
+    who = sorted({fact.task for fact in waiting if fact.task})
     return Proof(
         facts=(*row[-1:], *waiting[:4]),
         culprit=task,
         confidence=Confidence.HIGH if suffers else Confidence.LIKELY,
         severity=Severity.ERROR if suffers else Severity.WARNING,
-        says=f"{task} is at its limit, and {who} wait for it: {limit}",
+        says=f"{task} is at its limit, and {listed(who)} {wait(len(who))} for it: {limit}",
         do=(
             f"give {task} more cores, or add parameter servers: --ps N",
             "partition large variables: tf.distribute.experimental.partitioners.MinSizePartitioner",

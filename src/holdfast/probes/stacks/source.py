@@ -12,7 +12,14 @@ FILE_BYTES_MAX = 2 << 20
 FILES_KEPT_MAX = 256
 CODE_LENGTH_MAX = 160
 HOLDS_MAX = 8  # of one frame
+_LARGE = ("tensorflow", "keras", "numpy", "jax", "torch")
 _LIBRARIES = ("/site-packages/", "/dist-packages/")
+# Their locks are their own affair: what `threading` seems to hold while it waits it has released,
+# and to parse all that a step of TensorFlow goes through would cost a second.
+_NOT_PARSED = (
+    *(f"{place}/{name}/" for place in ("site-packages", "dist-packages") for name in _LARGE),
+    "lib/python",
+)
 _SUITES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _With = ast.With | ast.AsyncWith
 
@@ -53,6 +60,8 @@ class Sources:
         file = self._file(path)
         if file is None or (name.startswith("<") and name != "<module>"):
             return []  # of a lambda or comprehension, the frame around it tells
+        if short_path(path).startswith(_NOT_PARSED):
+            return []
         if file.withs is None:
             file.withs = _withs_by_function(file.lines)
         found = [
