@@ -4,7 +4,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.logdir.journal import follow_journal
 from holdfast.logdir.run_dir import RunDir, log_name
@@ -23,7 +23,7 @@ from holdfast.model.facts import (
     TaskStarted,
 )
 from holdfast.model.signals import signal_name
-from holdfast.model.watch_facts import TakenOver
+from holdfast.model.watch_facts import StateChanged, StepsSeen, TakenOver
 from holdfast.model.words import seconds_text
 from holdfast.views.lines import LineAssembler
 from holdfast.views.live import Screen, TaskMark, status_text
@@ -36,6 +36,8 @@ SKIP_CHUNK_BYTES = 1 << 20
 COUNT_BYTES_A_STEP = 32 << 20
 FINDINGS_BYTES_MAX = 1 << 20
 SAY_SKIPPED_EVERY_S = 2.0
+WELL = frozenset({"starting", "ready", "training", "done", "dead", "ended"})
+ALIVE = frozenset({"●", "…", "!"})
 JOIN_BYTES = 4 * 1024  # of each log's end, for who joins a run that goes on
 
 
@@ -177,7 +179,7 @@ class Watch:
                 return TaskMark(task=old.task, mark="■")
             how = signal_name(fact.signal) if fact.signal else f"exit {fact.exit_code}"
             return TaskMark(task=old.task, mark="✗", words=how)
-        return old
+        return state_mark(fact, old)
 
     def _open_logs(self) -> None:
         if len(self._followed) == 2 * len(self._shown):
@@ -277,3 +279,16 @@ def _last_lines(fd: int) -> int:
     """Where the last lines of a log begin, for one who comes later."""
     start = max(0, os.fstat(fd).st_size - JOIN_BYTES)
     return start + os.pread(fd, JOIN_BYTES, start).find(b"\n") + 1 if start else 0
+
+
+def state_mark(fact: Fact, old: TaskMark) -> TaskMark:
+    """How a task that runs stands: at which step, or in what trouble."""
+    if isinstance(fact, StepsSeen) and old.mark == "●":
+        return replace(old, words=f"step {fact.step}")
+    if not isinstance(fact, StateChanged) or old.mark not in ALIVE:
+        return old
+    if fact.state in WELL:
+        return replace(old, mark="●", words=old.words if old.mark == "●" else "")
+    if fact.state == "waiting":
+        return replace(old, mark="…", words="")
+    return replace(old, mark="!", words=fact.state)
