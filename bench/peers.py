@@ -116,6 +116,8 @@ def _asked() -> argparse.Namespace:
 def conclude(rows: Sequence[Row], folder: Path, *, keep: bool) -> int:
     for tool in TOOLS:
         own = [row for row in rows if row.tool == tool.name and not row.lacks]
+        if not own:
+            continue
         counts = [sum(row.verdict == word for row in own) for word in ("right", "wrong", "silent")]
         print(f"{tool.name}: {counts[0]} right, {counts[1]} wrong, {counts[2]} silent")
     bad = [row for row in rows if row.tool == TOOLS[0].name and row.verdict in {"wrong", "silent"}]

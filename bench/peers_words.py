@@ -16,7 +16,7 @@ from pathlib import Path
 WORDS_MAX = 90
 _LEVEL = re.compile(
     r"^(?:\d{4}-\d\d-\d\d [\d:.]+: (?P<old>[IWEF]) |(?P<new>[IWEF])\d{4} [\d:.]+ +\d+ )"
-    r"(?P<text>.*)"
+    r"(?:\S+:\d+\] )?(?P<text>.*)"
 )
 _LOGGED = re.compile(r"^(?P<level>[A-Z]+):tensorflow:(?P<text>.*)")
 _RAISED = re.compile(r"^(?P<what>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt))\b.*")

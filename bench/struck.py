@@ -23,7 +23,7 @@ from holdfast.model.facts import TaskStarted
 
 POLL_S = 0.02
 STARTED_S_MAX = 60.0
-STOP_S_MAX = 20.0
+STOP_S_MAX, STRUCK_STOP_S_MAX = 20.0, 5.0
 GRACE_S = 1
 HOLDFAST = (sys.executable, "-m", "holdfast")
 GONE = frozenset({"Z", "X", ""})  # the kernel's letters for who is no more
@@ -121,7 +121,7 @@ class StruckJob:
         self.heard: list[Heard] = []
         self.struck_s: float | None = None  # Unix time, as all moments here
         self.died_s: float | None = None  # when the struck task was no more
-        self.undo = contextlib.ExitStack()  # what ends the strike, before the job is ended
+        self.undo = contextlib.ExitStack()  # what ends the strike
         self._findings_read = 0
         self._pids: dict[str, int] = {}
         self._watched: int | None = None
@@ -203,15 +203,19 @@ class StruckJob:
             time.sleep(POLL_S)
 
     def end(self) -> None:
-        """As a person would; a stopped task cannot hear it, so the strike ends first."""
-        self.undo.close()
-        for again in ((), ("--now",)):
-            if self.is_over:
-                return
-            stop = [*HOLDFAST, "stop", *again, str(self.run_dir)]
-            subprocess.run(stop, check=False, capture_output=True)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.front.wait(STOP_S_MAX)
+        """As a person does who has read enough: the strike lasts on, unless it is in the way."""
+        self._stop(within_s=STRUCK_STOP_S_MAX)
+        self.undo.close()  # who hangs in a frozen disk or cgroup cannot even be killed
+        self._stop(within_s=STOP_S_MAX)
+        self._stop("--now", within_s=STOP_S_MAX)
+
+    def _stop(self, *how: str, within_s: float) -> None:
+        if self.is_over:
+            return
+        stop = [*HOLDFAST, "stop", *how, str(self.run_dir)]
+        subprocess.run(stop, check=False, capture_output=True)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.front.wait(within_s)
 
     def report(self) -> dict[str, Any]:
         with contextlib.suppress(OSError, ValueError):

@@ -148,3 +148,24 @@ def test_a_frozen_cgroup_is_named(child: subprocess.Popen[bytes]) -> None:
         (cgroup / "freezer.state").write_text("THAWED")
         (FREEZER / "cgroup.procs").write_text(str(child.pid))
         cgroup.rmdir()
+
+
+def test_a_wait_that_cannot_be_interrupted_is_told_after_three_seconds(tmp_path: Path) -> None:
+    """Whoever starts a program waits so until it has begun; here that opens a pipe first."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code = (
+        f"import os\nactions = [(os.POSIX_SPAWN_OPEN, 0, {str(pipe)!r}, os.O_RDONLY, 0)]\n"
+        "os.waitpid(os.posix_spawn('/bin/true', ['true'], {}, file_actions=actions), 0)\n"
+        "input()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        wait_for_state(process.pid, "D")
+        look = HeldLook("host-a")
+        assert looks(look, process.pid, 1.0, 2.0, 3.0) == []
+        (told,) = looks(look, process.pid, 4.0)
+        assert (told.state, told.lasting_s, told.frozen) == ("D", 3.0, "")
+        pipe.write_text("")
+        wait_for_state(process.pid, "S")
+        assert [fact.state for fact in looks(look, process.pid, 5.0, 6.0)] == ["S"]
+        process.communicate(b"\n")

@@ -23,7 +23,7 @@ STILL_AGAIN_S, STILL_AGAIN_MAX_S = 5.0, 60.0
 UNBEGUN_SUSPECT_S = 120.0
 SLOWED, SLOWED_OVER_S, SLOWED_LOOK_S = 3.0, 10.0, 30.0
 STEPS_AGAIN_S, SLOW_AGAIN_S = 30.0, 15.0
-PACE_CHANGED = 3.0
+PACE_CHANGED, PACE_OVER_S, PACE_POINTS = 3.0, 10.0, 2
 TRACES_EVERY_S = 5.0
 STOPPED = frozenset({"T", "t"})
 SERVERS = frozenset({"ps"})
@@ -207,7 +207,7 @@ class ProgressLook:
                 step_s=round(step_s, 4),
                 **self._where(task, at_s),
             )
-        while at_s - known.pace[0][0] > STEPS_AGAIN_S:
+        while len(known.pace) > PACE_POINTS and at_s - known.pace[1][0] >= PACE_OVER_S:
             known.pace.popleft()
 
     def _compare(self, known: _Task, step_s: float, at_s: float) -> None:

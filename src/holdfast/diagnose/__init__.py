@@ -40,9 +40,8 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     broken: dict[str, str] = {}
     for name, cause in catalogue().items():
         try:
-            proven += [
-                Finding(name=name, cause=cause, proof=proof) for proof in cause.detect(evidence)
-            ]
+            seen = evidence.while_running if cause.live else evidence
+            proven += [Finding(name=name, cause=cause, proof=proof) for proof in cause.detect(seen)]
         except Exception as error:  # noqa: BLE001 - one bad rule must not hide the others
             broken[name] = repr(error)
     findings = (*_errors(proven, evidence), *_lesser(proven))

@@ -4,6 +4,7 @@ import math
 import signal
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar, cast
 
 from holdfast.model.cluster import TaskId
@@ -103,6 +104,14 @@ class Evidence:
     def ending_s(self) -> float:
         """When the tasks began to be ended: what is seen later says nothing of the job."""
         return _ending_s(self.facts)
+
+    @cached_property
+    def while_running(self) -> "Evidence":
+        """What was known when the tasks began to be ended: all of it, if they were not."""
+        until_s = self.ending_s()
+        if until_s == math.inf:
+            return self
+        return Evidence(fact for fact in self.facts if fact.at_s <= until_s and not _ends(fact))
 
     def ended_by_itself(self, task: TaskId | None) -> bool:
         exited = self.exit_of(task)

@@ -65,6 +65,7 @@ class Cause:
     yields_to: frozenset[str] = frozenset()  # causes that say the same of a task, more exactly
     preview: bool = True  # reported, never acted on, until the bench has proven it
     severity: Severity = Severity.ERROR
+    live: bool = False  # seen in running tasks: once these are ended, what held until then counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

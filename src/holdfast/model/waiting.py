@@ -47,8 +47,8 @@ def waits_in(evidence: Evidence) -> tuple[Wait, ...]:
         *_blocked(evidence),
         *_connecting(evidence),
         *_incomplete(evidence),
-        *link_waits(evidence),
-        *stack_waits(evidence),
+        *link_waits(evidence.while_running),
+        *stack_waits(evidence.while_running),
     ):
         if wait.waiter != wait.awaited:
             found.setdefault((wait.waiter, wait.awaited), wait)

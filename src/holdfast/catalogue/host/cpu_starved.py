@@ -150,6 +150,7 @@ def _harm(evidence: Evidence, task: TaskId | None) -> tuple[Fact, ...]:
 cause = Cause(
     family="task-stalled",
     detect=detect,
+    live=True,
     remedy=AskHuman(),
     severity=Severity.WARNING,
     yields_to=frozenset({"ps-overloaded"}),

@@ -73,6 +73,7 @@ def _command(evidence: Evidence, task: TaskId | None) -> str:
 cause = Cause(
     family="oom-host",
     detect=detect,
+    live=True,
     remedy=AskHuman(),
     severity=Severity.WARNING,
     yields_to=frozenset({"cgroup-out-of-memory", "host-out-of-memory"}),

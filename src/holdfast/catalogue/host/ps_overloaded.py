@@ -152,6 +152,7 @@ def _hot(task: TaskId, row: list[TaskSampled], other: TaskId, others: float) -> 
 cause = Cause(
     family="ps-overload-resource",
     detect=detect,
+    live=True,
     remedy=AskHuman(),
     severity=Severity.WARNING,
     yields_to=frozenset({"stopped"}),

@@ -98,6 +98,7 @@ def _shared(links: list[LinkSeen]) -> TaskId | None:
 cause = Cause(
     family="network-unreachable",
     detect=detect,
+    live=True,
     remedy=AskHuman(),
     severity=Severity.WARNING,
 )

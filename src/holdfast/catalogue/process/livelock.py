@@ -117,4 +117,4 @@ def _others_go_on(evidence: Evidence, task: TaskId | None, since_s: float) -> bo
     return any(steps.at_s > since_s and steps.task != task for steps in evidence.of(StepsSeen))
 
 
-cause = Cause(family="task-stalled", detect=detect, remedy=AskHuman())
+cause = Cause(family="task-stalled", detect=detect, live=True, remedy=AskHuman())

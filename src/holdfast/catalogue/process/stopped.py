@@ -46,7 +46,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             if _asked_for(evidence, spell[0]) or _lasted_s(spell) < LASTING_S:
                 continue
             gave_up = _gave_up(evidence, task, spell)
-            if gave_up or (_is_held(spell[-1]) and not evidence.exit_of(task)):
+            if gave_up or (_is_held(spell[-1]) and not evidence.ended_by_itself(task)):
                 yield _proof(spell, gave_up, over=_is_over(evidence, spell[-1]))
                 break
 
@@ -138,6 +138,7 @@ def _words(seen: ProcessSeen) -> tuple[str, str]:
 cause = Cause(
     family="task-stalled",
     detect=detect,
+    live=True,
     remedy=AskHuman(),
     yields_to=frozenset({"stalled-at-start"}),  # there, it is also known what it keeps from us
 )

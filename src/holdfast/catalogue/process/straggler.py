@@ -77,6 +77,7 @@ def _proof(evidence: Evidence, told: list[TaskSlow]) -> Proof:
 cause = Cause(
     family="straggler",
     detect=detect,
+    live=True,
     remedy=AskHuman(),
     yields_to=frozenset({"cpu-starved"}),
     severity=Severity.WARNING,

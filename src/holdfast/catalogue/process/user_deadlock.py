@@ -142,4 +142,4 @@ def _thread_name(thread: ThreadStack) -> str:
     return f"thread {thread.name}" if thread.name else f"thread {thread.thread}"
 
 
-cause = Cause(family="deadlock", detect=detect, remedy=AskHuman())
+cause = Cause(family="deadlock", detect=detect, live=True, remedy=AskHuman())

@@ -87,6 +87,7 @@ def _look_at(seen: ProcessSeen) -> str:
 cause = Cause(
     family="task-stalled",
     detect=detect,
+    live=True,
     remedy=AskHuman(),
     yields_to=frozenset({"stalled-at-start"}),
 )
