@@ -35,7 +35,7 @@ def main() -> None:
     )
     faults = Faults(told)
     faults.start(in_steps=config.task_type not in STEPLESS)
-    if config.task_type == "worker":
+    if config.task_type == "worker" and not config.is_chief:
         wait_for_chief(config.model_dir)
     tf.estimator.train_and_evaluate(
         tf.estimator.Estimator(model, config=config),

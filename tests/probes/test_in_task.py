@@ -94,7 +94,9 @@ def test_a_python_that_was_told_to_ignore_us_is_left_alone(
 
 
 def test_a_program_that_a_task_became_is_left_alone(start: Start, dumps: Path) -> None:
-    process = start("import os\nprint('ready', flush=True)\ninput()\nos.execv('/bin/cat', ['cat'])")
+    process = start(
+        "import os\nprint('ready', flush=True)\nos.read(0, 3)\nos.execv('/bin/cat', ['cat'])"
+    )
     assert fault_dump.is_armed(process.pid, dumps)
     assert process.stdin is not None
     process.stdin.write("go\nhello\n")

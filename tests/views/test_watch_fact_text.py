@@ -58,6 +58,24 @@ SENTENCES: list[tuple[Fact, str]] = [
         ),
     ),
     (
+        facts.TaskSampled(
+            pid=7,
+            state="S",
+            over_s=10.0,
+            cpu_share=0.02,
+            throttled_share=0.9,
+            threads_starved_share=0.5,
+            quota_cores=0.02,
+            quota_of="cpu/a",
+            **HERE,
+        ),
+        (
+            "over 10 s it used 2% of a core, 0 bytes of memory, had threads that waited for a core"
+            " 50% of it, was kept from running by its cgroup of 0.02 cores 90% of the time (state"
+            " S)"
+        ),
+    ),
+    (
         facts.HostSampled(
             over_s=10.0,
             cpus=2,

@@ -33,6 +33,7 @@ FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are
 TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
 LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
 FACTS_A_ROUND_MAX = 200
+STACKS_EVERY_S = 0.4  # while stacks are being taken: somebody waits for them
 STACKS_MAX = 64  # tasks of this host whose stacks are taken at once
 
 
@@ -115,6 +116,9 @@ class Watcher:
 
     def pause_s(self) -> float:
         """Until the next look; the more a round costs, the longer."""
+        if self._stacks.is_busy:
+            self._due_s = self._clock.at_s() + STACKS_EVERY_S
+            return STACKS_EVERY_S
         used_s = time.process_time() - self._cpu_s
         pause_s = min(max(EVERY_S, REST_FOR_WORK * used_s), EVERY_S_MAX)
         self._due_s = self._clock.at_s() + pause_s

@@ -122,7 +122,6 @@ class LinkLook:
         stuck = bool(send_s or recv_s)
         link.told_s = at_s if stuck else None
         link.told_retransmits = queues.retransmits if stuck else 0
-        past = self._recovered.get((task, link.peer), ())
         return LinkSeen(
             peer=link.peer,
             address=row.remote,
@@ -130,10 +129,19 @@ class LinkLook:
             recv_bytes=row.recv_bytes if recv_s else 0,
             retransmits=queues.retransmits if send_s else 0,
             lasting_s=round(max(send_s, recv_s), 3),
-            recovered=sum(at_s - then_s <= RECOVERED_KEPT_S for then_s in past),
+            recovered=self._recovered_lately({task, link.peer}, at_s),
             at_s=at_s,
             host=self._host,
             task=task,
+        )
+
+    def _recovered_lately(self, ends: set[TaskId], at_s: float) -> int:
+        """On any link of the two: a bad line is bad for all."""
+        return sum(
+            at_s - then_s <= RECOVERED_KEPT_S
+            for pair, past in self._recovered.items()
+            if ends & set(pair)
+            for then_s in past
         )
 
     def _look_at_tries(self, rows: Rows, at_s: float) -> Iterator[Fact]:

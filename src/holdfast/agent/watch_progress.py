@@ -25,6 +25,7 @@ SLOWED, SLOWED_OVER_S, SLOWED_LOOK_S = 3.0, 10.0, 30.0
 STEPS_AGAIN_S, SLOW_AGAIN_S = 30.0, 15.0
 PACE_CHANGED, PACE_OVER_S, PACE_POINTS = 3.0, 10.0, 2
 TRACES_EVERY_S = 5.0
+DOUBT = 0.55  # of the patience we have with a task: then it is time to see what it does
 STOPPED = frozenset({"T", "t"})
 SERVERS = frozenset({"ps"})
 RUNS = frozenset({"R", "D"})
@@ -49,6 +50,7 @@ class _Task:
     looked_s: float = 0.0
     traced_s: float = float("-inf")
     still: Stillness | None = None  # as of the last look
+    doubt: Stillness | None = None  # the same, with half of the patience
     still_told_s: float | None = None
     still_again_s: float = STILL_AGAIN_S
     longest_s: float = 0.0  # of the stillness that was told
@@ -90,14 +92,14 @@ class ProgressLook:
         yield from self._slow_facts(at_s, late_s=late_s)
 
     def suspects(self) -> set[TaskId]:
-        """Who stands still now, beyond its habit. Of a server that alone means nothing.
+        """Who may stand still: half way beyond its habit. Of a server that alone means nothing.
 
         One that has never begun is looked at for a while only: it may wait for work for hours.
         """
         return {
             task
             for task, known in self._tasks.items()
-            if (still := known.still) is not None
+            if (still := known.doubt) is not None
             and still.sign != "processes"
             and (still.usual_s > 0 or still.still_s <= UNBEGUN_SUSPECT_S)
         }
@@ -115,12 +117,10 @@ class ProgressLook:
         elapsed_s = at_s - self._looked_s if self._looked_s is not None else 0.0
         self._looked_s = at_s
         usual_s = sorted(self._intervals)[len(self._intervals) // 2] if self._intervals else 1.0
-        late_s = elapsed_s - usual_s
-        if late_s > LATE_S:
-            return late_s
         if elapsed_s > 0:
             self._intervals.append(elapsed_s)
-        return 0.0
+        late_s = elapsed_s - usual_s
+        return late_s if late_s > LATE_S else 0.0
 
     def _known(self, task: TaskId, watched: Watched) -> _Task:
         pid = watched.main or watched.pid
@@ -162,6 +162,7 @@ class ProgressLook:
             pace_s = known.movement.wakes.pace_s
             known.work = Work(wakes=wakes, over_s=elapsed_s, doing=doing, pace_s=pace_s)
         known.still = known.movement.stillness()
+        known.doubt = known.movement.stillness(DOUBT)
 
     def _read(self, known: _Task, watched: Watched, at_s: float) -> tuple[bool, bool, bool]:
         """Whether it told a step, something else, and that it waits."""

@@ -91,10 +91,7 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     if asked["every_s"] < EVERY_S_MIN:
         raise UsageError("--every-s is below 1", do="look once a second at most: --every-s 1")
     if folder := run_dir_of(target):
-        _refuse_questions(asked)
-        from holdfast.cli.run import rejoin  # noqa: PLC0415 - only where a run is meant
-
-        sys.exit(rejoin(Path(folder)))
+        sys.exit(_rejoin(folder, asked))
     refuse_to_overwrite(asked["record"])
     host = socket.gethostname()
     bare = _bare(target)
@@ -121,13 +118,16 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     sys.exit(code)
 
 
-def _refuse_questions(asked: dict[str, Any]) -> None:
+def _rejoin(folder: str, asked: dict[str, Any]) -> int:
+    from holdfast.cli.run import rejoin  # noqa: PLC0415 - only where a run is meant
+
     given = [name for name in ("watch", "peers", "latency", "record") if asked[name]]
     if given or asked["shape"] != "text":
         raise UsageError(
             "a run directory is shown as its own terminal shows it, without other options",
             do="leave them out, or name the TF_CONFIG or host:port of one of its tasks",
         )
+    return rejoin(Path(folder))
 
 
 def _bare(words: Sequence[str]) -> list[Place]:

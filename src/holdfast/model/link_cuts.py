@@ -13,6 +13,7 @@ from holdfast.model.watch_facts import LinkSeen
 # The kernel waits 0.2 s before it sends again, then twice as long each time: the fourth time
 # is 3 s after the first. On a path that loses one packet in twenty, one in 100 000 fares so.
 SURE = ((4, 1.9), (3, 3.0))  # sent again so often, seen for so long
+LOSSY = 2  # times in a minute: one may be a moment in which a host had no time
 # Where what was sent again got through before, packets are lost at random: waiting longer
 # proves little, so that two directions must fail together, or one for very long.
 SURE_IF_LOSSY_TWICE, SURE_IF_LOSSY = ((5, 8.0),), ((8, 30.0),)
@@ -50,6 +51,7 @@ class _Spell:
 
 def cuts(evidence: Evidence) -> list[Cut]:
     """Every direction between two tasks that is cut, or was until somebody failed over it."""
+    evidence = evidence.while_running
     spells = [spell for spell in _spells(evidence) if _counts(evidence, spell)]
     ends: dict[frozenset[TaskId | None], int] = {}
     for spell in spells:
@@ -108,7 +110,7 @@ def _counts(evidence: Evidence, spell: _Spell) -> bool:
 
 def _is_sure(fact: LinkSeen, *, ends: int) -> bool:
     enough = SURE
-    if fact.recovered:
+    if fact.recovered >= LOSSY:
         enough = (*SURE_IF_LOSSY, *(SURE_IF_LOSSY_TWICE if ends > 1 else ()))
     return any(fact.retransmits >= again and fact.lasting_s >= for_s for again, for_s in enough)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from holdfast.model.habit import Habit
+from holdfast.model.habit import FLOOR_S, Habit
 
 BUSY_SHARE = 0.2  # of a core, by the main thread alone
 WORKING_SHARE = 0.02  # of a core, by all threads: a server that only waits uses less
@@ -104,32 +104,32 @@ class Movement:
         if not self.begun:
             self._begin(waits=signs.waits)
 
-    def stillness(self) -> Stillness | None:
-        """Whether it stands still, as of the last look."""
+    def stillness(self, patience: float = 1.0) -> Stillness | None:
+        """Whether it stands still, as of the last look; with less patience, so much sooner."""
         if self._looked_s is None:
             return None
-        return self._still_later() if self.begun else self._still_early()
+        return self._still_later(patience) if self.begun else self._still_early(patience)
 
     @property
     def wake_rate(self) -> float:
         """How often its main thread usually wakes in a second; 0 before it has begun."""
         return _median(self._rates) if self.begun and self._rates else 0.0
 
-    def _still_later(self) -> Stillness | None:
+    def _still_later(self, patience: float) -> Stillness | None:
         at_s = self._at_s
-        quiet_s = at_s - self._sign_s
-        if self.wakes.is_known:
+        rested_s, told_s = self.wakes.still_s(at_s), self.steps.still_s(at_s)
+        if self.wakes.is_known and rested_s > FLOOR_S:
             usual_s, limit_s = self.wakes.usual_s(at_s), self.wakes.limit_s(at_s)
+            quiet_s = at_s - self._sign_s
             if quiet_s > limit_s:
                 return self._stillness(quiet_s, usual_s, "main thread")
-            if self.wakes.still_s(at_s) > limit_s:
-                return self._stillness(self.wakes.still_s(at_s), usual_s, "steps")
-        told_s = self.steps.still_s(at_s)
-        if told_s > self.steps.limit_s(at_s) * self._slower():
+            if rested_s > limit_s:
+                return self._stillness(rested_s, usual_s, "steps")
+        if told_s > FLOOR_S and told_s > self.steps.limit_s(at_s) * self._slower():
             return self._stillness(told_s, self.steps.usual_s(at_s), "steps")
         return None
 
-    def _still_early(self) -> Stillness | None:
+    def _still_early(self, patience: float) -> Stillness | None:
         at_s = self._at_s
         if self.is_server or self._served >= SERVING_LOOKS:
             self.is_server = True
@@ -138,7 +138,7 @@ class Movement:
             usual_s = self.processes.usual_s(at_s)
             return self._stillness(self.processes.still_s(at_s), usual_s, "processes")
         quiet_s = at_s - self._sign_s
-        if quiet_s <= UNBEGUN_S or self._cpu_share(quiet_s) >= IDLE_SHARE:
+        if quiet_s <= UNBEGUN_S * patience or self._cpu_share(quiet_s) >= IDLE_SHARE:
             return None
         return self._stillness(quiet_s, 0.0, "main thread")
 

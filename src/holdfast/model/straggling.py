@@ -48,8 +48,11 @@ class Slow:
 
 @dataclass(slots=True)
 class _Window:
-    looks: deque[Work] = field(default_factory=lambda: deque(maxlen=LOOKS_MAX))
-    wakes: int = 0  # in these looks
+    looks: deque[Work] = field(default_factory=deque)
+    # Sums over these looks.
+    wakes: int = 0
+    over_s: float = 0.0
+    done: float = 0.0
     woke_s: float = 0.0
     slow_looks: int = 0
     slow_since_s: float = 0.0
@@ -57,16 +60,21 @@ class _Window:
 
     def see(self, work: Work) -> None:
         """As few looks as are needed: what it was like before does not count."""
-        if len(self.looks) == LOOKS_MAX:
-            self.wakes -= self.looks.popleft().wakes
+        self._count(work, 1)
         self.looks.append(work)
-        self.wakes += work.wakes
-        while len(self.looks) > LOOKS_MIN and self.wakes - self.looks[0].wakes >= WAKES_MIN:
-            self.wakes -= self.looks.popleft().wakes
+        while len(self.looks) > LOOKS_MAX or (
+            len(self.looks) > LOOKS_MIN and self.wakes - self.looks[0].wakes >= WAKES_MIN
+        ):
+            self._count(self.looks.popleft(), -1)
 
     def forget(self) -> None:
         self.looks.clear()
-        self.wakes = self.slow_looks = 0
+        self.wakes, self.over_s, self.done, self.slow_looks = 0, 0.0, 0.0, 0
+
+    def _count(self, work: Work, sign: int) -> None:
+        self.wakes += sign * work.wakes
+        self.over_s += sign * work.over_s
+        self.done += sign * work.doing
 
     @property
     def is_full(self) -> bool:
@@ -75,11 +83,11 @@ class _Window:
 
     @property
     def rate(self) -> float:
-        return self.wakes / sum(work.over_s for work in self.looks)
+        return self.wakes / self.over_s
 
     @property
     def doing(self) -> float:
-        return max(DOING_LEAST, statistics.fmean(work.doing for work in self.looks))
+        return max(DOING_LEAST, self.done / len(self.looks))
 
 
 @dataclass(slots=True)

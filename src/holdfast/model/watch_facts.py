@@ -115,7 +115,8 @@ class LinkSeen(Fact):
     recv_bytes: int = 0  # arrived, and not read by the task
     retransmits: int = 0  # in a row, without an answer
     lasting_s: float = 0.0  # since when this queue does not empty
-    recovered: int = 0  # how often in the last minute what was sent again got through
+    # How often in the last minute what was sent again got through, on any link of the two.
+    recovered: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,14 +100,14 @@ def _thread(thread: ThreadStack, *, every: bool, named: bool, width: int) -> Ite
     frames = frames_of(thread)[::-1]
     for number, frame in enumerate(frames):
         if every or not number or not frame.is_library:
-            yield from _skipped(skipped)
+            yield from _skipped(skipped, width=width)
             skipped = 0
             yield from _frame(frame, width=width)
         else:
             skipped += 1
-    yield from _skipped(skipped)
+    yield from _skipped(skipped, width=width)
     for held in thread.holds:
-        yield from hanging(f"{_INDENT}holds ", wrapped(plain(held), width - len(_INDENT) - 6))
+        yield from hanging(_INDENT, wrapped(plain(f"holds {held}"), width - len(_INDENT)))
 
 
 def _frame(frame: Frame, *, width: int) -> Iterator[str]:
@@ -117,9 +117,10 @@ def _frame(frame: Frame, *, width: int) -> Iterator[str]:
         yield clip(f"{_INDENT}  {plain(frame.code)}", width)
 
 
-def _skipped(count: int) -> Iterator[str]:
+def _skipped(count: int, *, width: int) -> Iterator[str]:
     if count:
-        yield f"{_INDENT}… {count} {'frame' if count == 1 else 'frames'} of libraries"
+        frames = "frame" if count == 1 else "frames"
+        yield clip(f"{_INDENT}… {count} {frames} of libraries", width)
 
 
 def _closing(rounds: Rounds, newest: Mapping[TaskId, StacksSeen]) -> str:

@@ -32,8 +32,12 @@ def _sample(fact: facts.TaskSampled) -> str:
     parts = [f"used {fact.cpu_share:.0%} of a core", f"{bytes_text(fact.rss_bytes)} of memory"]
     if fact.starved_share >= SHARE_WORTH:
         parts.append(f"wanted a core and got none {fact.starved_share:.0%} of the time")
+    if fact.threads_starved_share >= SHARE_WORTH:
+        parts.append(f"had threads that waited for a core {fact.threads_starved_share:.0%} of it")
     if fact.throttled_share >= SHARE_WORTH:
-        parts.append(f"was kept from running by its cgroup {fact.throttled_share:.0%} of the time")
+        quota = f" of {fact.quota_cores:g} cores" if fact.quota_cores else ""
+        kept = f"{fact.throttled_share:.0%} of the time"
+        parts.append(f"was kept from running by its cgroup{quota} {kept}")
     if fact.storage_share >= SHARE_WORTH:
         parts.append(f"waited for storage {fact.storage_share:.0%} of the time")
     waits = f", its main thread waits in {fact.waits_in}" if fact.waits_in else ""

@@ -50,8 +50,8 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         severity=Severity.WARNING if ends or away_s >= LONG_S else Severity.INFO,
         says=_says(longest, more=len(taken) - 1, ended=[str(exited.task) for exited in ends]),
         do=(
-            f"see who ended it: dmesg -T | grep -i 'killed process' on {longest.host}, and"
-            " supervisor.log in the run directory",
+            f"see who ended it, on {longest.host}: dmesg -T | grep -i 'killed process'",
+            "read supervisor.log in the run directory",
             "nothing for the training: it went on",
         ),
     )

@@ -17,7 +17,7 @@ SETTLED_S = 0.06  # without another byte: faulthandler writes all of it at once
 LOOK_EVERY_S = 0.01
 _HEAD = Pattern(r"^holdfast stacks by signal (\d{1,2})\n")
 _THREAD = Pattern(r"^(Current thread|Thread) 0x([0-9a-f]{1,16})")
-_FRAME = Pattern(r'^  File "([^"]{1,1024})", line (\d{1,7}) in (\S{1,200})$')
+_FRAME = Pattern(r'^  File "([^"]+)", line (\d{1,7}) in (\S+)$')
 
 
 def is_armed(pid: int, dumps: Path) -> bool:
@@ -101,13 +101,14 @@ def _catches(pid: int, number: int) -> bool:
 def _holds_open(pid: int, place: Path) -> bool:
     """A program that it became by exec has lost our file, and its signals are its own."""
     wanted = place.stat()
-    for entry in os.scandir(f"/proc/{pid}/fd"):
-        try:
-            found = entry.stat()
-        except OSError:
-            continue
-        if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
-            return True
+    with os.scandir(f"/proc/{pid}/fd") as entries:
+        for entry in entries:
+            try:
+                found = entry.stat()
+            except OSError:
+                continue
+            if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
+                return True
     return False
 
 
