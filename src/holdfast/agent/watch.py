@@ -108,11 +108,12 @@ class Watcher:
 
     def _suspect(self, at_s: float) -> None:
         """Where somebody stands still, what everybody is doing tells who keeps whom waiting."""
-        suspects = self._progress.suspects()
-        if suspects:
+        still, slowed = self._progress.suspects(), self._progress.slowed()
+        if suspects := still or slowed:
             others = [task for task in self._tasks if task not in suspects]
             wanted = [*sorted(suspects), *others][:STACKS_MAX]
-            self._stacks.want(wanted, f"{listed(sorted(suspects))} stood still", at_s)
+            what = "stood still" if still else "became slow"
+            self._stacks.want(wanted, f"{listed(sorted(suspects))} {what}", at_s)
 
     def pause_s(self) -> float:
         """Until the next look; the more a round costs, the longer."""
