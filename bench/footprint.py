@@ -15,6 +15,7 @@ TICKS_A_S = os.sysconf("SC_CLK_TCK")
 _NAMES = {
     "holdfast": "front",
     "holdfast.supervisor": "supervisor",
+    "holdfast.agent.hold": "holder",
     "holdfast.agent.scan": "reader",
     "holdfast.agent.look_at_start": "looker",
     "holdfast.agent.watch": "watcher",

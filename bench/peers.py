@@ -33,7 +33,7 @@ POLL_S = 0.02
 STEP_MS = 50
 STEPS_WITHOUT_END = 10_000_000
 STRUCK = {"mirrored": "worker:1", "parameter_server": "ps:0", "session": "ps:0"}
-WIDTHS = (18, 18, 17, 8, 12)
+WIDTHS = (15, 17, 17, 6, 15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,8 @@ class Row:
     def __str__(self) -> str:
         seconds = "" if self.seconds is None else f"{self.seconds:.1f}"
         words = self.lacks or (self.word.text if self.word else f"nothing in {WAIT_S:.0f} s")
-        return line(self.fault, self.workload, self.tool, seconds, self.verdict, words)
+        names = f"{self.verdict} {','.join(self.word.names)}" if self.word else self.verdict
+        return line(self.fault, self.workload, self.tool, seconds, names, words)
 
 
 def main() -> int:

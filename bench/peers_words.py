@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WORDS_MAX = 90
+WORDS_MAX, HEAD_MAX = 120, 50
 _LEVEL = re.compile(
     r"^(?:\d{4}-\d\d-\d\d [\d:.]+: (?P<old>[IWEF]) |(?P<new>[IWEF])\d{4} [\d:.]+ +\d+ )"
     r"(?:\S+:\d+\] )?(?P<text>.*)"
@@ -64,11 +64,16 @@ class TensorFlowLog:
     task: str
     _is_error: bool = field(default=False)
     _in_traceback: bool = field(default=False)
+    _head: str = ""  # the first line of the error
 
     def words(self, line: str) -> Iterator[Word]:
+        goes_on = self._is_error
         text = self._follow(line)
+        if not goes_on or text is not line:
+            self._head = text
         if self._is_error and (named := _named(line)):
-            yield Word(named, _short(text))
+            head = "" if text is self._head else f"{_short(self._head, HEAD_MAX)} "
+            yield Word(named, _short(f"{head}{text}"))
         elif self._is_own_fault(line):
             yield Word((self.task,), _short(text))
         if _RAISED.match(line):
@@ -120,6 +125,6 @@ def _named(line: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{role}:{index}" for role, index in _TASK.findall(line)))
 
 
-def _short(text: str) -> str:
+def _short(text: str, characters_max: int = WORDS_MAX) -> str:
     plain = " ".join(text.split())
-    return plain if len(plain) <= WORDS_MAX else plain[: WORDS_MAX - 1] + "…"
+    return plain if len(plain) <= characters_max else plain[: characters_max - 1] + "…"

@@ -82,6 +82,7 @@ def standstills() -> Iterator[Scenario]:
     yield MIRRORED(strike="stopped", task="worker:1", moment=Moment.START, told=at_start)
     yield MIRRORED(strike="stopped", task="worker:1", moment=Moment.FIRST_STEP)
     yield MIRRORED(strike="stopped", task="worker:1", step_ms=10_000, step_by="computing")
+    yield MIRRORED(strike="stopped", task="worker:1", step_ms=30_000, step_by="computing")
     for task in ("chief:0", "ps:0", "worker:1"):
         yield SERVERS(strike="stopped", task=task)
     for task in ("ps:0", "worker:1"):
@@ -91,6 +92,7 @@ def standstills() -> Iterator[Scenario]:
     yield MIRRORED(strike="deadlock", task="worker:1")
     yield MIRRORED(strike="deadlock", task="worker:0", moment=Moment.CHECKPOINT)
     yield MIRRORED(strike="deadlock", task="worker:1", step_ms=2_000, step_by="computing")
+    yield MIRRORED(strike="deadlock", task="worker:1", step_ms=30_000)
     yield SERVERS(strike="deadlock", task="chief:0")
     yield SESSION(strike="deadlock", task="worker:0")
     yield MIRRORED(strike="self-deadlock", task="worker:2")

@@ -4,7 +4,7 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from holdfast import open_folder
 
 STRIKES: dict[str, Strike] = open_folder.load("bench.strikes", "strike")
 TRAINS_S_MAX = 90.0
-SETTLE_S, SETTLE_STEPS = 6.0, 4  # until a task has habits
+SETTLE_S, SETTLE_STEPS = 6.0, 3  # until a task has habits
 FIRST_STEP_S = 15.0
 SAVE_EVERY_S = 2.0
 END_AFTER_S, END_SHARE = 12.0, 0.9
@@ -138,10 +138,13 @@ def _struck(scenario: Scenario, job: StruckJob, began_s: float) -> Row:
         job.until(lambda: job.died_s or _answer(job, expected, what), DIES_S_MAX)
     job.until(lambda: _answer(job, expected, what), watch_s)
     job.until(lambda: False, LINGER_S)
-    heard = len(job.heard)
+    heard, lives = len(job.heard), not job.is_over
     job.end()
     job.poll()
-    return _judge(scenario, job, heard, took_s=time.monotonic() - began_s)
+    row = _judge(scenario, job, heard, took_s=time.monotonic() - began_s)
+    if expected.silent and not lives and not row.complaint:
+        return replace(row, complaint=f"the job ended: see {job.stage.folder}")
+    return row
 
 
 def _await(moment: Moment, job: StruckJob, *, step_s: float) -> None:

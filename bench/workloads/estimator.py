@@ -29,9 +29,6 @@ def main() -> None:
     config = tf.estimator.RunConfig(
         model_dir=told.checkpoint_dir or tempfile.mkdtemp(prefix="holdfast-estimator-"),
         save_checkpoints_secs=told.save_every_s or SAVE_EVERY_S,
-        session_config=tf.compat.v1.ConfigProto(
-            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
-        ),
     )
     faults = Faults(told)
     faults.start(in_steps=config.task_type not in STEPLESS)

@@ -147,8 +147,10 @@ def test_a_task_that_blocks_is_told_after_five_seconds_and_every_five_seconds(jo
     (home / "block").touch()
     until(job.tasks[WORKER].pid, lambda _, waits_in: waits_in.startswith("futex"))
     job.look(1)
-    assert of(TaskStill, job.look(5)) == []
+    assert of(TaskStill, job.look(2)) == []
     assert job.progress.suspects() == set()
+    assert of(TaskStill, job.look(3)) == []
+    assert job.progress.suspects() == {WORKER}, "time to see what it does, not yet to tell"
     told = of(TaskStill, job.look(20))
     assert job.progress.suspects() == {WORKER}
     assert len(told) == 4
@@ -272,3 +274,21 @@ def test_in_lockstep_the_slow_one_is_the_one_that_does_not_wait(job: Job) -> Non
         job.tasks.clear()
     assert [fact.task for fact in told] == [OTHER]
     assert told[0].factor > 2
+
+
+SAVES = """
+import sys, time
+folder, step = sys.argv[1], 0
+events = open(folder + "/events.out.tfevents.1", "w")
+while True:
+    step += 10
+    open(folder + f"/ckpt-{step}.index", "w").close()
+    time.sleep(0.003)
+"""
+
+
+def test_one_that_tells_no_steps_is_followed_by_its_checkpoints(job: Job) -> None:
+    job.start(WORKER, SAVES)
+    told = of(StepsSeen, job.train(40))
+    assert {fact.source for fact in told} == {"checkpoint"}
+    assert told[-1].step > told[0].step > 0

@@ -196,3 +196,19 @@ def test_steps_that_another_thread_tells_are_enough() -> None:
     assert watch.movement.wake_rate == 0.0
     told = watch.see([BLOCKED] * 8, cpu_share=0.5)
     assert [still.sign for still in told[:1]] == ["steps"]
+
+
+def test_with_half_of_the_patience_a_doubt_comes_sooner() -> None:
+    watch = Watch()
+    watch.start_up()
+    watch.see(with_steps(20))
+    watch.see([BLOCKED] * 3)
+    assert watch.movement.stillness() is None
+    doubt = watch.movement.stillness(0.55)
+    assert doubt is not None
+    assert (doubt.sign, doubt.still_s) == ("main thread", 3.0)
+    unbegun = Watch()
+    unbegun.start_up()
+    unbegun.see([BLOCKED] * 6)
+    assert unbegun.movement.stillness() is None
+    assert unbegun.movement.stillness(0.55) is not None

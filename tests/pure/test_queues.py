@@ -77,11 +77,11 @@ def test_unacknowledged_data_is_stuck_when_it_is_sent_again_or_has_no_room(
 @pytest.mark.parametrize(
     ("rows", "recv_s"),
     [
-        ([(0, 9, 0, 0)] * 2, 0),
-        ([(0, 9, 0, 0)] * 3, 2),
-        ([(0, 9, 0, 0), (0, 5, 0, 0), (0, 5, 0, 0)], 0),  # somebody read
-        ([(0, 5, 0, 0), (0, 6, 0, 0), (0, 7, 0, 0)], 0),  # maybe somebody did
-        ([(0, 5, 0, 0), (0, 6, 0, 0), (0, 7, 0, 0), (0, 7, 0, 0), (0, 9, 0, 0)], 4),
+        ([(0, 9, 0, 0)] * 3, 0),
+        ([(0, 9, 0, 0)] * 4, 3),
+        ([(0, 9, 0, 0), (0, 5, 0, 0), (0, 5, 0, 0), (0, 5, 0, 0)], 0),  # somebody read
+        ([(0, count, 0, 0) for count in (5, 6, 7, 8)], 0),  # maybe somebody did
+        ([(0, count, 0, 0) for count in (5, 6, 7, 7, 9, 9)], 5),
     ],
 )
 def test_unread_data_is_stuck_when_it_stays(

@@ -119,3 +119,16 @@ def test_who_never_wakes_is_not_compared() -> None:
     watch = Watch()
     asleep = {ONE: work(pace_s=1e6), TWO: work(wakes=0, pace_s=1e6)}
     assert watch.see(asleep, looks=LOOKS_MAX + 20) == {}
+
+
+def test_after_a_pause_it_takes_as_long_to_know_that_it_is_over() -> None:
+    watch = Watch()
+    slow = {ONE: work(doing=0.1), TWO: work(doing=1.0)}
+    assert watch.see(slow, looks=40).keys() == {TWO}
+    watch.straggling.forget()
+    assert watch.see(slow, looks=25) == {}
+    assert not watch.straggling.is_over(TWO), "it is slow, but not for long enough"
+    assert watch.straggling.is_over(ONE)
+    assert not watch.straggling.is_over(THREE), "nobody knows it"
+    watch.see({ONE: work(doing=0.5), TWO: work(doing=0.5)}, looks=60)
+    assert watch.straggling.is_over(TWO)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import msgspec
 from holdfast.model.codec import decode
 from holdfast.model.errors import BadInput
 from holdfast.model.facts import Fact, ProbeBlind
+from holdfast.probes.process import descendants
 
 HEAR_BYTES = 1 << 20
 
@@ -71,5 +73,11 @@ class Child:
         return code
 
     def kill(self) -> None:
+        """It, and what it has started: that would be nobody's."""
+        self._process.send_signal(signal.SIGSTOP)  # it starts no more
+        started = descendants(self.pid)
         self._process.kill()
+        for process in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
         self.wait()

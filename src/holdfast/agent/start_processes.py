@@ -12,7 +12,6 @@ from holdfast.model.cluster import ClusterSpec, TaskId
 from holdfast.model.facts import (
     EnvironmentSeen,
     Fact,
-    ProcessSeen,
     SocketsSeen,
     SpecRead,
     SpecUnreadable,
@@ -28,7 +27,6 @@ from holdfast.probes.process import Children, ProcessStat, children_by_parent, d
 from holdfast.probes.versions import loaded_tensorflow, versions_of_process
 
 IDLE_S = 4.0
-HELD = frozenset("TtD")  # stopped, traced, waiting for storage
 PLACES_MAX = 64  # of a definition that is not the one we gave
 
 
@@ -39,8 +37,6 @@ class Started:
     trainer: int = 0  # the process that has loaded TensorFlow
     spec: SpecRead | SpecUnreadable | None = None  # what it uses, where that is not what we gave
     sockets: Sockets = field(default_factory=Sockets)
-    held: str = ""  # the state in which it was last seen, and which was told
-    held_before: str = ""
 
 
 class Processes:
@@ -105,7 +101,6 @@ class Processes:
                 started.trainer = found
                 yield from self._loaded(task, started)
         yield from self._sockets(task, started, tree)
-        yield from self._held(task, started, tree)
         idle_s = started.idle.look(self._clock.at_s(), children)
         if idle_s is not None:
             yield TaskIdle(idle_s=round(idle_s, 3), timers=True, **self._where(task))
@@ -146,21 +141,6 @@ class Processes:
                 **self._where(task),
             )
         started.sockets = now
-
-    def _held(self, task: TaskId, started: Started, tree: list[ProcessStat]) -> Iterator[Fact]:
-        """A process that is stopped, or waits for storage for longer than one look."""
-        main = next((one for one in tree if one.pid == started.trainer), tree[-1])
-        state = main.state if main.state in HELD else ""
-        if state == started.held_before and state != started.held:
-            started.held = state
-            yield ProcessSeen(
-                pid=main.pid,
-                state=main.state,
-                cpu_s=round(main.cpu_s, 3),
-                loaded_tensorflow=bool(started.trainer),
-                **self._where(task),
-            )
-        started.held_before = state
 
     def _where(self, task: TaskId) -> dict[str, Any]:
         return {"at_s": self._clock.at_s(), "host": self._host, "task": task}

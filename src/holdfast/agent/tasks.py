@@ -298,8 +298,8 @@ class Agent:
         self._looked_s = at_s
         children = children_by_parent()
         for task, running in tuple(self._tasks.items()):
-            # A word after each task, if only an empty one: deaths come first.
-            yield self._look_at(task, running, children)
+            # A word after each task, if only an empty one: deaths come first, and meanwhile.
+            yield self._look_at(task, running, children) if task in self._tasks else []
         yield self._oom_kills()
 
     def _look_at(self, task: TaskId, running: RunningTask, children: Children) -> Batch:

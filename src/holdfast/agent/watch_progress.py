@@ -12,7 +12,7 @@ from holdfast.model.movement import Movement, Signs, Stillness
 from holdfast.model.pattern import AnyOf
 from holdfast.model.steps import UNTOLD, Steps, steps_told
 from holdfast.model.straggling import Slow, Straggling, Work
-from holdfast.model.waiting import WAITING_WORDS
+from holdfast.model.waiting import TRAINERS, WAITING_WORDS
 from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskSlow, TaskStill
 from holdfast.probes.progress import Left, Output, Traces
 from holdfast.probes.rhythm import Rhythm, rhythm_of
@@ -245,18 +245,23 @@ class ProgressLook:
         )
 
     def _slow_facts(self, at_s: float, *, late_s: float) -> Iterator[Fact]:
-        works = {task: known.work for task, known in self._tasks.items() if known.work is not None}
-        if late_s or any(known.still for known in self._tasks.values()):
+        trainers = {
+            task: known
+            for task, known in self._tasks.items()
+            if known.work is not None and task.role in TRAINERS
+        }
+        works = {task: known.work for task, known in trainers.items() if known.work}
+        if late_s or any(known.still for known in trainers.values()):
             self._straggling.forget()
             return
         slow = self._straggling.see(at_s, works)
-        for task, known in self._tasks.items():
+        for task, known in trainers.items():
             told_s = known.slow_told_s
             if task in slow:
                 if told_s is None or at_s - told_s >= SLOW_AGAIN_S:
                     known.slow_told_s = at_s
                     yield self._slow(task, known, slow[task], at_s)
-            elif told_s is not None and task in works and self._straggling.knows:
+            elif told_s is not None and self._straggling.is_over(task):
                 known.slow_told_s = None
                 step_s = round(known.step_s(), 4)
                 where = self._where(task, at_s)

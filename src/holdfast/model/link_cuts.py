@@ -88,8 +88,6 @@ def _spells(evidence: Evidence) -> Iterator[_Spell]:
 
 def _both_live(evidence: Evidence, fact: LinkSeen) -> bool:
     """Not after an end, and not while one is stopped: then its peer's data is not at fault."""
-    if fact.at_s > evidence.ending_s():
-        return False
     for task in (fact.task, fact.peer):
         exited = evidence.exit_of(task)
         if exited is not None and exited.at_s <= fact.at_s:

@@ -118,14 +118,15 @@ class Movement:
     def _still_later(self, patience: float) -> Stillness | None:
         at_s = self._at_s
         rested_s, told_s = self.wakes.still_s(at_s), self.steps.still_s(at_s)
-        if self.wakes.is_known and rested_s > FLOOR_S:
-            usual_s, limit_s = self.wakes.usual_s(at_s), self.wakes.limit_s(at_s)
+        floor_s = FLOOR_S * patience  # no habit has a lower limit: this look is the cheap one
+        if self.wakes.is_known and rested_s > floor_s:
+            usual_s, limit_s = self.wakes.usual_s(at_s), self.wakes.limit_s(at_s) * patience
             quiet_s = at_s - self._sign_s
             if quiet_s > limit_s:
                 return self._stillness(quiet_s, usual_s, "main thread")
             if rested_s > limit_s:
                 return self._stillness(rested_s, usual_s, "steps")
-        if told_s > FLOOR_S and told_s > self.steps.limit_s(at_s) * self._slower():
+        if told_s > floor_s and told_s > self.steps.limit_s(at_s) * patience * self._slower():
             return self._stillness(told_s, self.steps.usual_s(at_s), "steps")
         return None
 

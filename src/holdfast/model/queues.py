@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from holdfast.model.tcp_table import TcpRow
 
 STUCK_S = 1.9  # three looks, about a second apart
-GROWING_S = 4.0  # a queue that only grows: a reader that is merely late has emptied it by then
-LOOKS_MIN = 3  # the same bytes may be seen twice by chance
+# Messages are often of one size, and a reader that is starved of a core leaves the next one
+# lying as it left the one before: it takes more to say that nobody reads.
+UNREAD_S, GROWING_S = 2.9, 5.0
+LOOKS_MIN, UNREAD_LOOKS_MIN = 3, 4
 AGAIN_MIN = 2  # a single lost packet is sent again once
 NO_ROOM_TIMER = 4
 
@@ -45,10 +47,10 @@ class Queues:
     @property
     def recv_stuck_s(self) -> float:
         """How long nobody reads; 0: somebody does, or it is too early to say."""
-        if self.recv is None or self.recv.looks < LOOKS_MIN:
+        if self.recv is None or self.recv.looks < UNREAD_LOOKS_MIN:
             return 0.0
         lasting_s = self.at_s - self.recv.since_s
-        return lasting_s if lasting_s >= (STUCK_S if self.recv.steady else GROWING_S) else 0.0
+        return lasting_s if lasting_s >= (UNREAD_S if self.recv.steady else GROWING_S) else 0.0
 
     @property
     def is_suspect(self) -> bool:

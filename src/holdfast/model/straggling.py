@@ -114,6 +114,10 @@ class Straggling:
         """Whether it has seen enough since the last pause."""
         return bool(self._windows) and all(one.is_full for one in self._windows.values())
 
+    def is_over(self, task: TaskId) -> bool:
+        """Whether enough was seen to say that it is not slow, or no longer."""
+        return self.knows and task in self._windows and not self._windows[task].slow_looks
+
     def forget(self) -> None:
         """A pause of all, such as an evaluation: those who wait for it are not fast."""
         for window in self._windows.values():

@@ -121,8 +121,9 @@ def _by_others(evidence: Evidence, row: list[TaskSampled], hogs: list[HostSample
     return Proof(
         facts=(row[0], hog, *harm),
         culprit=last.task,
+        # A busy host makes everybody slow, and nobody fail: how busy is the owner's choice.
         confidence=Confidence.HIGH if harm else Confidence.LIKELY,
-        severity=Severity.ERROR if harm else Severity.WARNING,
+        severity=Severity.WARNING,
         says=f"{last.task} wanted a core and got none {share:.0%} of the last"
         f" {seconds_text(_span_s(row))}: other programs use the {hog.cpus} cores of {last.host}:"
         f" {who}",

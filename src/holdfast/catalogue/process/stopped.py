@@ -59,9 +59,7 @@ def _spells(evidence: Evidence, task: TaskId) -> Iterator[list[ProcessSeen]]:
     """Rows of looks that found one process held; each ends with the look that found it going."""
     until_s = evidence.ending_s()
     spell: list[ProcessSeen] = []
-    for seen in evidence.of(ProcessSeen, task):
-        if seen.at_s > until_s:
-            break
+    for seen in (fact for fact in evidence.of(ProcessSeen, task) if fact.at_s <= until_s):
         if spell and not (_is_held(seen) and seen.pid == spell[-1].pid):
             yield [*spell, seen]
             spell = []
@@ -73,7 +71,8 @@ def _spells(evidence: Evidence, task: TaskId) -> Iterator[list[ProcessSeen]]:
 
 def _lasted_s(spell: list[ProcessSeen]) -> float:
     held = [seen for seen in spell if _is_held(seen) and seen.pid == spell[0].pid]
-    return held[-1].at_s - held[0].at_s + held[0].lasting_s
+    spans = (one.at_s - held[0].at_s + held[0].lasting_s for one in held)
+    return max(*spans, *(one.lasting_s for one in held))
 
 
 def _asked_for(evidence: Evidence, seen: ProcessSeen) -> bool:

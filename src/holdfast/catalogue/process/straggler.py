@@ -39,17 +39,16 @@ RECENT_S = 90.0  # while it lasts it is told again, but not during an evaluation
 def detect(evidence: Evidence) -> Iterator[Proof]:
     until_s = min(evidence.ending_s(), max((fact.at_s for fact in evidence.facts), default=0.0))
     for task in evidence.tasks:
-        told = _lasting(evidence, task, until_s=until_s)
+        told = _lasting(evidence, task)
         if told and until_s - told[-1].at_s <= RECENT_S:
             yield _proof(evidence, told)
 
 
-def _lasting(evidence: Evidence, task: TaskId, *, until_s: float) -> list[TaskSlow]:
+def _lasting(evidence: Evidence, task: TaskId) -> list[TaskSlow]:
     """The newest words that it is slow, since it was last as fast as the others."""
     told: list[TaskSlow] = []
     for fact in evidence.of(TaskSlow, task):
-        if fact.at_s <= until_s:
-            told = [*told, fact] if fact.factor > 1 else []
+        told = [*told, fact] if fact.factor > 1 else []
     return told
 
 
