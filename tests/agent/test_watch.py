@@ -1,0 +1,98 @@
+"""The watcher as a process: told of a task, it tells what it sees, and nothing holds it up."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.agent.child import Child
+from holdfast.agent.watch import WatchOrder
+from holdfast.logdir.run_dir import create_run_dir
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact, ProcessSeen
+from holdfast.model.watch_facts import ObserverLate, StacksSeen
+
+WORKER = TaskId("worker", 0)
+WORD_S_MAX = 20.0
+PROGRAM = "import time\ndef rest():\n    time.sleep(600)\nprint('up', flush=True)\nrest()\n"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    with subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        yield running
+        running.kill()
+
+
+@pytest.fixture
+def watcher(tmp_path: Path, program: subprocess.Popen[bytes]) -> Iterator[Child]:
+    run_dir = create_run_dir(tmp_path / "run")
+    run_dir.write_json("run.json", {})
+    for stream in ("out", "err"):
+        os.close(run_dir.create_log(WORKER, 1, stream))
+    order = WatchOrder(
+        run_dir=str(run_dir.path), addresses={}, zero_s=time.monotonic(), host="host-a"
+    )
+    child = Child("holdfast.agent.watch", order, probe="watcher", host="host-a")
+    child.tell(f"started {WORKER} {program.pid}")
+    yield child
+    child.kill()
+
+
+def heard(watcher: Child, wanted: Callable[[Fact], bool]) -> Fact:
+    """The first fact that is wanted, of all that the watcher tells."""
+    until_s = time.monotonic() + WORD_S_MAX
+    while (left_s := until_s - time.monotonic()) > 0:
+        select.select([watcher.fd], [], [], left_s)
+        for fact in watcher.hear() or ():
+            if wanted(fact):
+                return fact
+    raise AssertionError("the watcher did not tell it")
+
+
+def test_a_stopped_task_is_told_and_so_is_that_it_goes_on(
+    watcher: Child, program: subprocess.Popen[bytes]
+) -> None:
+    program.send_signal(signal.SIGSTOP)
+    seen = heard(watcher, lambda fact: isinstance(fact, ProcessSeen) and fact.state == "T")
+    assert (seen.task, seen.host) == (WORKER, "host-a")
+    program.send_signal(signal.SIGCONT)
+    assert heard(watcher, lambda fact: isinstance(fact, ProcessSeen) and fact.state != "T")
+
+
+def test_a_watcher_that_was_stopped_itself_says_so(watcher: Child) -> None:
+    heard(watcher, lambda fact: True)  # it is at work
+    os.kill(watcher.pid, signal.SIGSTOP)
+    time.sleep(7.0)  # longer than any pause between two looks
+    os.kill(watcher.pid, signal.SIGCONT)
+    late = heard(watcher, lambda fact: isinstance(fact, ObserverLate))
+    assert isinstance(late, ObserverLate)
+    assert late.late_s >= 1.0
+
+
+def test_stacks_come_when_they_are_wanted(watcher: Child) -> None:
+    watcher.tell(f"stacks {WORKER} it is about to be ended")
+    seen = heard(watcher, lambda fact: isinstance(fact, StacksSeen))
+    assert isinstance(seen, StacksSeen)
+    assert seen.why == "it is about to be ended"
+    assert "rest" in seen.threads[0].frames[-1]
+
+
+def test_a_task_that_is_gone_holds_nobody_up(
+    watcher: Child, program: subprocess.Popen[bytes]
+) -> None:
+    program.kill()
+    program.wait()
+    watcher.tell("ended worker:0")
+    watcher.tell(f"started worker:0 {os.getpid()}")
+    assert heard(watcher, lambda fact: fact.task is None)
