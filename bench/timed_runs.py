@@ -81,23 +81,30 @@ def measure_watched(steps: int) -> list[float]:
             return _to_the_end([front], folder)
 
 
-def measure_frozen(most_s: float) -> list[Pair]:
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What came of a run in which Holdfast was frozen now and then."""
+
+    every: list[Pair]
+    quiet: list[Pair]  # those of them in which strangers took next to nothing
+
+
+def measure_frozen(most_s: float) -> Frozen:
     """One run under Holdfast, which is frozen in half of the windows; until that tells enough."""
     with _folder() as folder:
         front = _start_holdfast(folder, STEPS_WITHOUT_END)
         with _ending([front]):
             _wait_for_steps(folder, [front])
             windows: list[Window] = []
-            pairs: list[Pair] = []
             for window in _freeze_now_and_then(folder, most_s):
                 windows.append(window)
-                if len(windows) % (2 * LOOK_EVERY_PAIRS) == 0:
-                    pairs = pairs_of(_steps(folder), windows)
-                    if _is_precise(pairs):
-                        break
+                looks = len(windows) % (2 * LOOK_EVERY_PAIRS) == 0
+                if looks and _is_precise(pairs_of(_steps(folder), _quiet(windows))):
+                    break
             if front.poll() is not None:
                 raise RuntimeError(f"the training ended by itself:\n{_words(folder)}")
-            return pairs_of(_steps(folder), windows) if pairs else []
+            steps = _steps(folder)
+            return Frozen(pairs_of(steps, windows), pairs_of(steps, _quiet(windows)))
 
 
 def median_ratio(pairs: list[Pair]) -> Ratio:
@@ -106,9 +113,8 @@ def median_ratio(pairs: list[Pair]) -> Ratio:
 
 
 def pairs_of(steps: list[Step], windows: list[Window]) -> list[Pair]:
-    """Of each pair the steps that lie wholly in its windows; without what strangers spoilt."""
+    """Of each pair the steps that lie wholly in its windows."""
     pairs: dict[int, Pair] = {}
-    spoilt = {window.pair for window in windows if window.others > OTHERS_MAX}
     place = 0
     for window in windows:
         found = pairs.setdefault(window.pair, Pair([], []))
@@ -120,9 +126,15 @@ def pairs_of(steps: list[Step], windows: list[Window]) -> list[Pair]:
                 side.append(step.took_s)
     return [
         pair
-        for number, pair in pairs.items()
-        if number not in spoilt and min(len(pair.frozen), len(pair.awake)) >= WINDOW_STEPS_MIN
+        for pair in pairs.values()
+        if min(len(pair.frozen), len(pair.awake)) >= WINDOW_STEPS_MIN
     ]
+
+
+def _quiet(windows: list[Window]) -> list[Window]:
+    """Without the pairs that strangers spoilt."""
+    spoilt = {window.pair for window in windows if window.others > OTHERS_MAX}
+    return [window for window in windows if window.pair not in spoilt]
 
 
 def _is_precise(pairs: list[Pair]) -> bool:

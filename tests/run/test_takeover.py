@@ -93,11 +93,14 @@ def go(start: Start, *names: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("attach",), ("run", "--resume")], ids=" ".join)
-def test_a_new_front_shows_on_what_a_killed_one_showed(start: Start, words: list[str]) -> None:
+def test_a_new_front_shows_on_what_a_killed_one_showed(
+    start: Start, poll_until: Any, words: list[str]
+) -> None:
     job = waiting(start)
     job.front.kill()
     job.front.wait()
     joined = start.join(job, *words, str(job.run_dir))
+    poll_until(lambda: joined.out.count("begun") == 3, "the new front to show the last lines")
     go(start, "early", "late")
     assert joined.wait() == 1
     assert "worker:0 │ 999" in joined.out
@@ -145,6 +148,8 @@ def test_of_two_who_take_over_one_does_and_the_other_watches(start: Start, poll_
     kill(job, SUPERVISOR, poll_until)
     fronts = [start.join(job, "attach", str(job.run_dir)) for _ in range(3)]
     job.until_fact(TakenOver)
+    for front in fronts:
+        poll_until(lambda front=front: front.out.count("begun") == 3, "each front to show it")
     go(start, "early", "late")
     assert [front.wait() for front in fronts] == [1, 1, 1], [front.err for front in fronts]
     assert len(job.facts(TakenOver)) == 1

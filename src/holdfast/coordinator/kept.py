@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 from holdfast.model.facts import DiskMeasured, Fact, ProcessSeen, SocketsSeen, TaskIdle
 from holdfast.model.watch_facts import (
+    GpuSampled,
     HostSampled,
+    KernelSaid,
     LinkSeen,
     MemoryNearsLimit,
     ObserverLate,
@@ -20,7 +22,9 @@ from holdfast.model.watch_facts import (
 
 # Of each task or host the newest so many; the journal has them all.
 KEPT_MAX: dict[type[Fact], int] = {
-    **dict.fromkeys((StepsSeen, TaskSampled, HostSampled, DiskMeasured, TaskIdle), 40),
+    **dict.fromkeys((StepsSeen, TaskSampled, DiskMeasured, TaskIdle), 40),
+    **dict.fromkeys((HostSampled, GpuSampled), 40),
+    KernelSaid: 200,
     **dict.fromkeys((TaskStill, TaskMoves, TaskSlow, LinkSeen, MemoryNearsLimit), 60),
     **dict.fromkeys((ProcessSeen, SocketsSeen, StateChanged, ObserverLate), 60),
     StacksSeen: 6,

@@ -39,7 +39,7 @@ OVER_S = 4.0
 PLACES_MAX = 3  # functions in which a loop was seen
 LINES_MAX = 8
 BUSY_SHARE = 0.5  # of a core
-HABITS = 2.0  # how many times longer than ever before
+HABITS = 2.0  # how many times longer than its longest pause it has computed
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -49,8 +49,10 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         if len(looks) < LOOKS_MIN or looks[-1].at_s - looks[0].at_s < OVER_S:
             continue
         still = still_at(evidence, task, looks[-1].at_s)
-        if still and _is_small(frames) and _busy_share(evidence, task, still) >= BUSY_SHARE:
-            yield _proof(evidence, looks, frames, still)
+        if still and _is_small(frames):
+            used, wanted = _shares(evidence, task, still)
+            if wanted >= BUSY_SHARE:
+                yield _proof(evidence, looks, frames, still, used_s=used * still.still_s)
 
 
 def _in_own_code(looks: list[StacksSeen]) -> list[StacksSeen]:
@@ -76,31 +78,37 @@ def _is_small(frames: list[Frame]) -> bool:
     return len(places) <= PLACES_MAX and len(lines) <= LINES_MAX
 
 
-def _busy_share(evidence: Evidence, task: TaskId, still: TaskStill) -> float:
-    """Of a core, meanwhile: its main thread's where that was measured."""
+def _shares(evidence: Evidence, task: TaskId, still: TaskStill) -> tuple[float, float]:
+    """Of a core, meanwhile: what its main thread used, and with what it wanted and did not get."""
     began_s = still.at_s - still.still_s
-    sampled = [
-        sample.main_cpu_share or sample.cpu_share
-        for sample in evidence.of(TaskSampled, task)
-        if sample.at_s - sample.over_s >= began_s
-    ]
-    return sampled[-1] if sampled else still.cpu_share
+    used = wanted = still.cpu_share
+    for sample in evidence.of(TaskSampled, task):
+        if sample.at_s - began_s >= sample.over_s / 2:
+            share = sample.main_cpu_share or sample.cpu_share
+            used, wanted = max(used, share), max(wanted, share + sample.starved_share)
+    return used, wanted
 
 
 def _proof(
-    evidence: Evidence, looks: list[StacksSeen], frames: list[Frame], still: TaskStill
+    evidence: Evidence,
+    looks: list[StacksSeen],
+    frames: list[Frame],
+    still: TaskStill,
+    *,
+    used_s: float,
 ) -> Proof:
+    """Sure, when it has computed for longer than it ever paused: starved of cores, that is late."""
     task = still.task
     functions = listed(dict.fromkeys(frame.name for frame in frames))
     files = listed(dict.fromkeys(frame.file.rpartition("/")[2] for frame in frames))
-    sure = still.usual_s > 0 and still.still_s >= HABITS * still.usual_s
+    sure = still.usual_s > 0 and used_s >= HABITS * still.usual_s
     alone = not _others_go_on(evidence, task, looks[0].at_s)
     return Proof(
         facts=(looks[0], looks[-1], still),
         culprit=task,
         confidence=Confidence.HIGH if sure and alone else Confidence.LIKELY,
         says=f"{task} turns in circles in its own code: no progress for"
-        f" {seconds_text(still.still_s)}, a busy core, and each of {len(looks)} looks in"
+        f" {seconds_text(still.still_s)}, all the while busy, and each of {len(looks)} looks in"
         f" {seconds_text(looks[-1].at_s - looks[0].at_s)} found it in {functions} of {files}",
         do=(
             f"give the loop at {frames[-1]} ({frames[-1].name}) a limit",

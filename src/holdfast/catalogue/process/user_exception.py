@@ -100,6 +100,8 @@ cause = Cause(
             "bad-tf-config",
             "collective-mismatch",
             "disk-full",
+            "gpu-error",
+            "hardware-error",
             "missing-library",
             "port-conflict",
             "too-many-open-files",
