@@ -16,8 +16,10 @@ import socket
 import struct
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
+from holdfast.agent.in_task_env import with_stacks
 from holdfast.agent.spawn import adopt_orphans, began_ticks, reap_orphans, spawn
 from holdfast.logdir.private_files import open_for_append, write_whole
 
@@ -200,7 +202,7 @@ class Holder:
 
     def _started(self, task: str, *, out: str, err: str) -> Record:
         planned = self._planned[task]
-        env = {**os.environ, **planned["env"]}
+        env = with_stacks({**os.environ, **planned["env"]}, Path(self._plan["run_dir"]) / "stacks")
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         opened: list[int] = []
         at = time.monotonic()

@@ -40,7 +40,8 @@ from holdfast.probes.memory import MemoryCgroup, cgroup_at, cgroup_path
 from holdfast.probes.process import Children, children_by_parent, descendants
 
 Batch = list[Fact]
-FAMILY_EVERY_S, IDLE_EVERY_S = 2.0, 1.0
+# A pass over all of /proc: often while wrappers start the real programs, then rarely.
+FAMILY_EVERY_S, FAMILY_EVERY_LATE_S, LATE_S, IDLE_EVERY_S = 2.0, 10.0, 60.0, 1.0
 LOOK_AT_START_S = 120.0  # without a deadline: how long a job may take to become a cluster
 
 
@@ -83,6 +84,7 @@ class Agent:
         self._looked_s = -FAMILY_EVERY_S
         self._cgroups: dict[str, MemoryCgroup] = {}  # as they were when first seen
         self._planned = {planned.task: planned for planned in plan.tasks}
+        run_dir.make_folder("stacks")  # tasks open their own file in it
         there = set(run_dir.logs())
         for task in self._planned:
             for stream in STREAMS:
@@ -293,7 +295,8 @@ class Agent:
         """What is not told by a file descriptor: memory cgroups, idle tasks."""
         at_s = self._clock.at_s()
         watching = any(running.idle for running in self._tasks.values())
-        if at_s - self._looked_s < (IDLE_EVERY_S if watching else FAMILY_EVERY_S):
+        every_s = FAMILY_EVERY_S if at_s < LATE_S else FAMILY_EVERY_LATE_S
+        if at_s - self._looked_s < (IDLE_EVERY_S if watching else every_s):
             return
         self._looked_s = at_s
         children = children_by_parent()

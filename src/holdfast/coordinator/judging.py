@@ -77,7 +77,7 @@ class Judging:
             if after_s is not None:
                 due_s = self._now() + after_s
                 self._due_s = due_s if self._due_s is None else min(self._due_s, due_s)
-            if _is_failure(fact):
+            if isinstance(fact, TaskExited | TaskNotStarted):
                 self._due_s = fact.at_s + AFTER_DEATH_S
         if len(self.facts) > self._facts_max:
             self.facts = kept(self.facts)
@@ -163,7 +163,7 @@ def _patience_s(fact: Fact, *, after_failure: bool) -> float | None:
         return AFTER_WORD_S
     if isinstance(fact, (*LOOKS, ProcessSeen)):
         return AFTER_LOOK_S
-    if isinstance(fact, (*SAMPLES, TaskExited)):
+    if isinstance(fact, SAMPLES):
         return AFTER_SAMPLE_S
     return None
 

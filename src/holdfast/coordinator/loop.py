@@ -15,7 +15,7 @@ from holdfast.model.orders import EndAttempt, Order
 from holdfast.recover import conclude
 from holdfast.recover.life import Life, Phase, advance
 
-TICK_S = 0.25
+TICK_S = 0.5
 UNSAVED_MAX = 100_000
 Batch = list[Fact]
 
