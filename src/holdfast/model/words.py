@@ -28,12 +28,10 @@ def wait(count: int) -> str:
 
 def bytes_text(count: int) -> str:
     """1.2 GiB rather than 1288490189."""
-    amount = float(count)
-    for unit in UNITS:
-        if abs(amount) < UNIT_STEP or unit == UNITS[-1]:
-            break
-        amount /= UNIT_STEP
-    return f"{count} {unit}" if unit == UNITS[0] else f"{amount:.1f} {unit}"
+    amount, unit = float(count), 0
+    while abs(amount) >= UNIT_STEP and unit < len(UNITS) - 1:
+        amount, unit = amount / UNIT_STEP, unit + 1
+    return f"{amount:.1f} {UNITS[unit]}" if unit else f"{count} {UNITS[0]}"
 
 
 def seconds_text(seconds: float) -> str:

@@ -33,7 +33,7 @@ from holdfast.model.locks import Held, LockWait, cycle_in, waits_of
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
 from holdfast.model.stacks import Doing, doing, unmoved, user_frame
-from holdfast.model.watch_facts import StacksSeen, TaskStill, ThreadStack
+from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill, ThreadStack
 from holdfast.model.words import listed, seconds_text
 
 HUNG_CODE = 124
@@ -47,7 +47,9 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             continue
         still = still_at(evidence, task, rounds[-1].at_s)
         waits = _lasting_waits(rounds)
-        if still and waits:
+        # Threads that wait for each other never go on: that needs no patience.
+        moved = any(fact.at_s > rounds[0].at_s for fact in evidence.of(TaskMoves, task))
+        if waits and (still or (cycle_in(waits) and not moved)):
             yield from _judged(task, rounds, still, waits)
 
 
@@ -60,9 +62,10 @@ def _lasting_waits(rounds: list[StacksSeen]) -> list[LockWait]:
 
 
 def _judged(
-    task: TaskId, rounds: list[StacksSeen], still: TaskStill, waits: list[LockWait]
+    task: TaskId, rounds: list[StacksSeen], still: TaskStill | None, waits: list[LockWait]
 ) -> Iterator[Proof]:
-    last = rounds[-1]
+    first, last = rounds[0], rounds[-1]
+    lasting_s = still.still_s if still else last.at_s - first.at_s
     ring = cycle_in(waits)
     main_waits = [wait for wait in waits if wait.thread is last.threads[0]]
     if not ring and not main_waits:
@@ -72,10 +75,10 @@ def _judged(
         return
     known = all(wait.thread.blocked == "waker" for wait in (*(w for w, _ in ring), *main_waits))
     yield Proof(
-        facts=(rounds[0], last, still),
+        facts=(first, last, still) if still else (first, last),
         culprit=task,
         confidence=_confidence(ring=bool(ring), known=known, free=bool(others)),
-        says=f"{task} is deadlocked in its own code for {seconds_text(still.still_s)}:"
+        says=f"{task} is deadlocked in its own code for {seconds_text(lasting_s)}:"
         f" {_ring_text(ring) if ring else _wait_text(main_waits[0], others)}",
         do=_do(task, ring, main_waits),
         exit_code=HUNG_CODE,
