@@ -134,7 +134,8 @@ def test_a_healthy_task_tells_its_steps_now_and_then_and_nothing_else(job: Job) 
     job.start(WORKER)
     facts = job.train(70)
     assert {type(fact) for fact in facts} == {StepsSeen}
-    first, _, last = of(StepsSeen, facts)
+    first, paced, _, last = of(StepsSeen, facts)
+    assert (first.step_s, paced.step_s > 0) == (0.0, True), "its pace as soon as it is known"
     assert last.step > first.step >= 1
     assert last.step_s > 0
     assert (first.source, first.task, first.host) == ("log", WORKER, "host-a")

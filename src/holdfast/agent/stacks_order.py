@@ -11,4 +11,5 @@ class StacksOrder(msgspec.Struct):
     zero_s: float
     host: str
     why: str
+    rounds: int = 2  # at least
     attempt: int = 1

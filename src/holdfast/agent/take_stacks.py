@@ -27,7 +27,7 @@ from holdfast.model.watch_facts import StacksSeen
 from holdfast.probes.stacks import NoPySpy, Sources, Stacks, python_stacks
 
 APART_S = 2.2
-ROUNDS_MIN, ROUNDS_MAX = 2, 3  # a third one when somebody runs: does it run in circles?
+ROUNDS_MAX = 3  # a third one when somebody runs: does it run in circles?
 ROUND_S_MAX = 10.0  # what is not looked at by then is left out
 NICENESS = 5
 FOLDER = "stacks"
@@ -80,7 +80,7 @@ def _rounds(order: StacksOrder, clock: Clock) -> Iterator[list[StacksSeen]]:
         ]
         yield seen
         mains = [main for one in seen if (main := main_thread(one))]
-        if not seen or (number + 1 >= ROUNDS_MIN and not any(main.running for main in mains)):
+        if not seen or (number + 1 >= order.rounds and not any(main.running for main in mains)):
             return
 
 

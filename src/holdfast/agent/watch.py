@@ -17,7 +17,7 @@ from holdfast.agent.serve import serve, tell
 from holdfast.agent.watch_host import HostLook
 from holdfast.agent.watch_links import LinkLook
 from holdfast.agent.watch_progress import ProgressLook
-from holdfast.agent.watch_stacks import StackLook
+from holdfast.agent.watch_stacks import ROUNDS, StackLook
 from holdfast.agent.watched import Look, Watched
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.cluster import TaskId
@@ -34,6 +34,7 @@ TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded Tensor
 LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
 FACTS_A_ROUND_MAX = 200
 STACKS_EVERY_S = 0.4  # while stacks are being taken: somebody waits for them
+ROUNDS_OF_SLOW = 3
 STACKS_MAX = 64  # tasks of this host whose stacks are taken at once
 
 
@@ -113,7 +114,9 @@ class Watcher:
             others = [task for task in self._tasks if task not in suspects]
             wanted = [*sorted(suspects), *others][:STACKS_MAX]
             what = "stood still" if still else "became slow"
-            self._stacks.want(wanted, f"{listed(sorted(suspects))} {what}", at_s)
+            # Who is stuck is where it was; of who is slow, only many looks tell why.
+            rounds = ROUNDS if still else ROUNDS_OF_SLOW
+            self._stacks.want(wanted, f"{listed(sorted(suspects))} {what}", at_s, rounds=rounds)
 
     def pause_s(self) -> float:
         """Until the next look; the more a round costs, the longer."""

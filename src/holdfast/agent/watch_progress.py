@@ -199,7 +199,7 @@ class ProgressLook:
         step_s = known.step_s()
         self._compare(known, step_s, at_s)
         told_s, told = known.steps_told_s, known.step_s_told
-        changed = bool(told) and not told / PACE_CHANGED < step_s < told * PACE_CHANGED
+        changed = step_s > 0 and not told / PACE_CHANGED < step_s < told * PACE_CHANGED
         if told_s is None or at_s - told_s >= (STILL_AGAIN_S if changed else STEPS_AGAIN_S):
             known.steps_told_s, known.step_s_told = at_s, step_s
             yield StepsSeen(

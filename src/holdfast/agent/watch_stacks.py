@@ -17,6 +17,7 @@ SPELL_S_MAX = 60.0  # and looked at soon, but less and less soon where that happ
 CALM_S = 300.0
 WANTED_S_MAX = 15.0  # what was wanted longer ago than that is not wanted any more
 TASKS_MAX = 64  # of one request
+ROUNDS = 2
 
 Seen = Mapping[TaskId, tuple[int, tuple[str, ...]]]  # its process, and its main thread's frames
 
@@ -40,13 +41,22 @@ class StackLook:
         self._is_new = True
         self._seen: dict[TaskId, tuple[int, tuple[str, ...]]] = {}  # by the request that runs
         self._seen_before: Seen = {}
+        self._rounds = ROUNDS
         self._blind = ""  # the last reason why nobody could look
 
     @property
     def is_busy(self) -> bool:
         return self._child is not None
 
-    def want(self, tasks: Iterable[TaskId], why: str, at_s: float, *, now: bool = False) -> None:
+    def want(
+        self,
+        tasks: Iterable[TaskId],
+        why: str,
+        at_s: float,
+        *,
+        now: bool = False,
+        rounds: int = ROUNDS,
+    ) -> None:
         """Ask for their stacks: they come with later looks, or not at all. Ask again freely.
 
         With `now` it does not matter how lately somebody has looked.
@@ -56,6 +66,7 @@ class StackLook:
             self._wanted = (wanted, why, at_s)
             self._is_new = self._is_new or at_s - self._wanted_s >= SPELL_GAP_S
             self._wanted_s = at_s
+            self._rounds = rounds
         if now:
             self._asked = frozenset()
 
@@ -107,6 +118,7 @@ class StackLook:
             zero_s=self._zero_s,
             host=self._host,
             why=why,
+            rounds=self._rounds,
             attempt=self._attempt,
         )
         self._child = Child("holdfast.agent.take_stacks", order, probe="stacks", host=self._host)

@@ -78,6 +78,6 @@ cause = Cause(
     detect=detect,
     live=True,
     remedy=AskHuman(),
-    yields_to=frozenset({"cpu-starved"}),
+    yields_to=frozenset({"cpu-starved", "input-starved"}),
     severity=Severity.WARNING,
 )
