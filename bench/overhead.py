@@ -69,7 +69,8 @@ def judge_steps(most_s: float) -> int:
     if not held and ratio.low <= RATIO_MAX:
         print("      the interval lies on both sides of the bar: this machine is too noisy to tell")
     means = paired_ratio([(fmean(pair.frozen), fmean(pair.awake)) for pair in pairs])
-    print(f"      mean step, watched over frozen: {means}", flush=True)
+    print(f"      mean step, watched over frozen: {means}")
+    print(f"      processor time of all our processes meanwhile: {found.cpu_share:.2%} of a core")
     return 0 if held else 1
 
 

@@ -2,7 +2,8 @@
 
 One task of a job that trains is struck, and everything that the tool says from then on is read:
 seconds until it named somebody, whether that was the struck task, and its words. Seconds count
-from the fault, or from the death where memory has to grow first. Who names whom is decided by the
+from the fault, or from the death where memory has to grow first; a task of TensorFlow that exits
+takes seconds to be gone, and `dead s` says how many. Who names whom is decided by the
 rules in bench/peers_words.py. Exit 1 when Holdfast names the wrong one, or nobody.
 """
 
@@ -33,7 +34,7 @@ POLL_S = 0.02
 STEP_MS = 50
 STEPS_WITHOUT_END = 10_000_000
 STRUCK = {"mirrored": "worker:1", "parameter_server": "ps:0", "session": "ps:0"}
-WIDTHS = (15, 17, 17, 6, 15)
+WIDTHS = (15, 17, 17, 6, 6, 15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class Row:
     workload: str
     tool: str
     seconds: float | None = None
+    dead_s: float | None = None  # from the fault until the process was gone; None: it was not
     word: Word | None = None
     lacks: str = ""  # why it was not measured
 
@@ -83,10 +85,10 @@ class Row:
         return "right" if self.word.is_right(STRUCK[self.workload]) else "wrong"
 
     def __str__(self) -> str:
-        seconds = "" if self.seconds is None else f"{self.seconds:.1f}"
+        seconds, dead = ("" if one is None else f"{one:.1f}" for one in (self.seconds, self.dead_s))
         words = self.lacks or (self.word.text if self.word else f"nothing in {WAIT_S:.0f} s")
         names = f"{self.verdict} {','.join(self.word.names)}" if self.word else self.verdict
-        return line(self.fault, self.workload, self.tool, seconds, names, words)
+        return line(self.fault, self.workload, self.tool, seconds, dead, names, words)
 
 
 def main() -> int:
@@ -94,7 +96,7 @@ def main() -> int:
     asked = _asked()
     folder = Path(tempfile.mkdtemp(prefix="holdfast-peers-"))
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, files in {folder}", flush=True)
-    print(line("fault", "workload", "tool", "s", "names", "words"))
+    print(line("fault", "workload", "tool", "s", "dead s", "names", "words"))
     rows: list[Row] = []
     for workload in asked.workload.split(","):
         for fault in asked.only.split(",") if asked.only else BLOWS:
@@ -143,8 +145,7 @@ def tried(fault: str, workload: str, tool: Tool, folder: Path) -> Row:
     stage.options = _options(blow, stage)
     try:
         with blow.around(stage), tool.start(stage) as job:
-            seconds, word = _struck(blow, stage, job)
-            return replace(row, seconds=seconds, word=word)
+            return _struck(row, stage, job)
     except NotAvailableError as error:
         return replace(row, lacks=str(error))
     except RuntimeError as error:  # one broken row must not hide the others
@@ -159,8 +160,8 @@ def _options(blow: Blow, stage: Stage) -> list[str]:
     return [*options, *blow.options]
 
 
-def _struck(blow: Blow, stage: Stage, job: Job) -> tuple[float | None, Word | None]:
-    """Seconds and words of the first who was named; None: nobody in time."""
+def _struck(row: Row, stage: Stage, job: Job) -> Row:
+    blow = BLOWS[row.fault]
     _await(lambda: job.steps() > 0, TRAINS_S_MAX, job, f"no training: see {stage.folder}")
     time.sleep(SETTLE_S)
     if early := job.words():
@@ -173,7 +174,7 @@ def _struck(blow: Blow, stage: Stage, job: Job) -> tuple[float | None, Word | No
         stage.trigger.touch()
         _await(stage.fault_at.exists, COMMITS_S_MAX, job, f"no fault: see {stage.folder}")
         struck_s = float(stage.fault_at.read_text())
-    return _first_word(job, pid, struck_s, from_death=blow.from_death)
+    return _heard(row, job, pid, struck_s)
 
 
 def _await(condition: Callable[[], bool], within_s: float, job: Job, complaint: str) -> None:
@@ -184,25 +185,30 @@ def _await(condition: Callable[[], bool], within_s: float, job: Job, complaint: 
         time.sleep(POLL_S)
 
 
-def _first_word(
-    job: Job, pid: int, struck_s: float, *, from_death: bool
-) -> tuple[float | None, Word | None]:
-    since_s = struck_s
-    died = not from_death
+def _heard(row: Row, job: Job, pid: int, struck_s: float) -> Row:
+    """Until somebody was named, or it has been silent for too long."""
+    grows = BLOWS[row.fault].from_death
+    died_s: float | None = None
     said: tuple[float, Word] | None = None
     deadline_s = time.time() + WAIT_S
-    while said is None or not died:
+    while said is None or (grows and died_s is None):
         over = job.is_over  # asked first: what it said last is read after this
-        if not died and is_gone(pid):
-            died, since_s = True, time.time()
-            deadline_s = since_s + WAIT_S
+        if died_s is None and is_gone(pid):
+            died_s = time.time()
+            deadline_s = died_s + WAIT_S if grows else deadline_s
         words = job.words()
         if words and said is None:
             said = time.time(), words[0]
         if over or time.time() > deadline_s:
             break
         time.sleep(POLL_S)
-    return (said[0] - since_s, said[1]) if said else (None, None)
+    since_s = died_s if grows and died_s else struck_s
+    return replace(
+        row,
+        word=said[1] if said else None,
+        seconds=said[0] - since_s if said else None,
+        dead_s=died_s - struck_s if died_s else None,
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.cluster import HERE, free_ports
-from bench.footprint import MARK, Clock, freeze, own_processes, thaw
+from bench.footprint import MARK, Clock, cpu_s, freeze, own_processes, thaw
 from bench.paired import Ratio, paired_ratio
 
 WORKERS = 2
@@ -87,6 +87,7 @@ class Frozen:
 
     every: list[Pair]
     quiet: list[Pair]  # those of them in which strangers took next to nothing
+    cpu_share: float  # of one core, that Holdfast took during the whole run
 
 
 def measure_frozen(most_s: float) -> Frozen:
@@ -95,6 +96,8 @@ def measure_frozen(most_s: float) -> Frozen:
         front = _start_holdfast(folder, STEPS_WITHOUT_END)
         with _ending([front]):
             _wait_for_steps(folder, [front])
+            ours = own_processes(str(folder), str(PROGRAM))
+            began_s, before_s = time.monotonic(), sum(cpu_s(one.pid) for one in ours)
             windows: list[Window] = []
             for window in _freeze_now_and_then(folder, most_s):
                 windows.append(window)
@@ -103,8 +106,10 @@ def measure_frozen(most_s: float) -> Frozen:
                     break
             if front.poll() is not None:
                 raise RuntimeError(f"the training ended by itself:\n{_words(folder)}")
-            steps = _steps(folder)
-            return Frozen(pairs_of(steps, windows), pairs_of(steps, _quiet(windows)))
+            spent_s = sum(cpu_s(one.pid) for one in ours) - before_s
+            steps, quiet = _steps(folder), _quiet(windows)
+            share = spent_s / (time.monotonic() - began_s)
+            return Frozen(pairs_of(steps, windows), pairs_of(steps, quiet), share)
 
 
 def median_ratio(pairs: list[Pair]) -> Ratio:

@@ -64,7 +64,7 @@ class Watcher:
         ]
         self._blind: set[str] = set()  # looks that have failed, and were told
         self._family_s = self._trainer_s = -FAMILY_EVERY_S
-        self._due_s = 0.0  # when the next look should come
+        self._due_s = self._clock.at_s()  # when the next look should come
         self._cpu_s = time.process_time()  # when the last round began
 
     def hear(self, words: str) -> bool:
@@ -96,16 +96,21 @@ class Watcher:
         """One round. Always True: the watcher ends when nobody listens."""
         self._cpu_s = time.process_time()
         at_s = self._clock.at_s()
-        facts: list[Fact] = []
-        if self._due_s and at_s - self._due_s > LATE_S:
-            late_s = round(at_s - self._due_s, 3)
-            facts.append(ObserverLate(at_s=at_s, host=self._order.host, late_s=late_s))
+        facts = self._if_late(at_s - self._due_s)
         self._refresh(at_s)
         for look in self._looks:
             facts += self._safely(look, at_s)
         self._suspect(at_s)
+        facts += self._if_late(self._clock.at_s() - at_s)  # stopped in the middle of a round
+        self._due_s = self._clock.at_s() + self._rest_s()
         tell(facts[:FACTS_A_ROUND_MAX])
         return True
+
+    def _if_late(self, late_s: float) -> list[Fact]:
+        if late_s <= LATE_S:
+            return []
+        at_s = self._clock.at_s()
+        return [ObserverLate(at_s=at_s, host=self._order.host, late_s=round(late_s, 3))]
 
     def _suspect(self, at_s: float) -> None:
         """Where somebody stands still, what everybody is doing tells who keeps whom waiting."""
@@ -119,14 +124,15 @@ class Watcher:
             self._stacks.want(wanted, f"{listed(sorted(suspects))} {what}", at_s, rounds=rounds)
 
     def pause_s(self) -> float:
-        """Until the next look; the more a round costs, the longer."""
+        """Until the next look is due."""
+        return max(0.0, self._due_s - self._clock.at_s())
+
+    def _rest_s(self) -> float:
+        """The more a round costs, the longer the pause."""
         if self._stacks.is_busy:
-            self._due_s = self._clock.at_s() + STACKS_EVERY_S
             return STACKS_EVERY_S
         used_s = time.process_time() - self._cpu_s
-        pause_s = min(max(EVERY_S, REST_FOR_WORK * used_s), EVERY_S_MAX)
-        self._due_s = self._clock.at_s() + pause_s
-        return pause_s
+        return min(max(EVERY_S, REST_FOR_WORK * used_s), EVERY_S_MAX)
 
     def _safely(self, look: Look, at_s: float) -> Iterator[Fact]:
         """A look that crashes hides no other, and is told once."""
