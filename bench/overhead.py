@@ -1,10 +1,10 @@
 """Measures what Holdfast costs a real training: `python -m bench.overhead`; a missed bar is exit 1.
 
-Step times come from one training whose watchers are frozen (SIGSTOP) in half a second of every
-whole one, in an order drawn anew for each pair, so that a noisy machine touches both sides alike;
-pairs during which strangers took a part of the machine are left out. What a frozen Holdfast left
-undone it makes up for as soon as it is thawed: all its work falls into the other half, and is
-counted twice as high as it is. The run lasts until the interval is narrow, or the time is over.
+Step times come from one training whose watchers are frozen (SIGSTOP) in a tenth of a second of
+every two, in an order drawn anew for each pair, so that a noisy machine touches both sides alike;
+what was measured while strangers took a part of the machine is left out. What a frozen Holdfast
+left undone it makes up for as soon as it is thawed: all its work falls into the other half, and
+counts twice. The run lasts until the interval is narrow, or the time is over.
 Whole runs with Holdfast and without are compared too, and judged by nobody: they differ by more
 than the bar from one run to the next. Last, processor time and memory of Holdfast's own
 processes beside eight tasks that train.

@@ -1,6 +1,7 @@
 """Step times of a two-worker training: alone, watched, and with the watchers frozen at times."""
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -22,10 +23,12 @@ from bench.paired import Ratio, paired_ratio
 WORKERS = 2
 PROGRAM = HERE / "workloads" / "timed.py"
 STEPS_WITHOUT_END = 10_000_000
-WINDOW_S = 0.5
-WINDOW_STEPS_MIN = 10
-OTHERS_MAX = 0.10  # of all cores: a window in which strangers took more tells nothing
-LOOK_EVERY_PAIRS = 20
+WINDOW_S = 0.1  # the closer two windows lie, the more they have in common
+WINDOW_STEPS_MIN = 5
+BLOCK_PAIRS = 10  # long enough to see what strangers took: the kernel counts in hundredths
+OTHERS_MAX = 0.10  # of all cores: a block in which strangers took more tells nothing
+LOOK_EVERY_BLOCKS = 20
+PAIRS_MIN = 100
 PRECISE = 0.003  # half of the interval: enough to tell on which side of the bar it lies
 START_S_MAX = 120.0
 END_S_MAX = 60.0
@@ -46,7 +49,7 @@ class Window:
     frozen: bool
     began_s: float
     ended_s: float
-    others: float  # the share of all cores that strangers took
+    others: float  # the share of all cores that strangers took in its block
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,9 @@ def measure_frozen(most_s: float) -> Frozen:
             ours = own_processes(str(folder), str(PROGRAM))
             began_s, before_s = time.monotonic(), sum(cpu_s(one.pid) for one in ours)
             windows: list[Window] = []
-            for window in _freeze_now_and_then(folder, most_s):
-                windows.append(window)
-                looks = len(windows) % (2 * LOOK_EVERY_PAIRS) == 0
+            for number, block in enumerate(_freeze_now_and_then(folder, most_s), 1):
+                windows += block
+                looks = number % LOOK_EVERY_BLOCKS == 0
                 if looks and _is_precise(pairs_of(_steps(folder), _quiet(windows))):
                     break
             if front.poll() is not None:
@@ -137,41 +140,40 @@ def pairs_of(steps: list[Step], windows: list[Window]) -> list[Pair]:
 
 
 def _quiet(windows: list[Window]) -> list[Window]:
-    """Without the pairs that strangers spoilt."""
-    spoilt = {window.pair for window in windows if window.others > OTHERS_MAX}
-    return [window for window in windows if window.pair not in spoilt]
+    """Without the blocks that strangers spoilt."""
+    return [window for window in windows if window.others <= OTHERS_MAX]
 
 
 def _is_precise(pairs: list[Pair]) -> bool:
     """Judged by the interval's width alone: to stop when the ratio pleases would be a lie."""
-    if len(pairs) < LOOK_EVERY_PAIRS:
+    if len(pairs) < PAIRS_MIN:
         return False
     ratio = median_ratio(pairs)
     return (ratio.high - ratio.low) / 2 <= PRECISE
 
 
-def _freeze_now_and_then(folder: Path, most_s: float) -> Iterator[Window]:
-    """In every pair of windows Holdfast is frozen once; lots decide when."""
+def _freeze_now_and_then(folder: Path, most_s: float) -> Iterator[list[Window]]:
+    """A block of pairs at a time; in each pair Holdfast is frozen once, and lots decide when."""
     order = random.Random(SEED)
     deadline_s = time.monotonic() + most_s
-    pair = 0
     mark, program = str(folder), str(PROGRAM)
-    ours = own_processes(mark, program)
-    clock = Clock(mark)
-    try:
-        while time.monotonic() < deadline_s:
-            pair += 1
-            if pair % LOOK_EVERY_PAIRS == 0:  # Holdfast may have started a process anew
-                thaw(ours)
-                ours, clock = own_processes(mark, program), Clock(mark)
-            for frozen in order.sample((True, False), 2):
-                (freeze if frozen else thaw)(ours)
-                began_s, before = time.monotonic(), clock.spent()
-                time.sleep(WINDOW_S)
-                ended_s = time.monotonic()
-                yield Window(pair, frozen, began_s, ended_s, before.others_until(clock.spent()))
-    finally:
-        thaw(ours)
+    for block in itertools.count():
+        if time.monotonic() > deadline_s:
+            return
+        ours, clock = own_processes(mark, program), Clock(mark)  # one may be started anew
+        spans: list[tuple[int, bool, float, float]] = []
+        before = clock.spent()
+        try:
+            for pair in range(block * BLOCK_PAIRS, (block + 1) * BLOCK_PAIRS):
+                for frozen in order.sample((True, False), 2):
+                    (freeze if frozen else thaw)(ours)
+                    began_s = time.monotonic()
+                    time.sleep(WINDOW_S)
+                    spans.append((pair, frozen, began_s, time.monotonic()))
+        finally:
+            thaw(ours)
+        others = before.others_until(clock.spent())
+        yield [Window(*span, others) for span in spans]
 
 
 def _to_the_end(started: "list[subprocess.Popen[bytes]]", folder: Path) -> list[float]:

@@ -57,21 +57,24 @@ def looks(look: HeldLook, pid: int, *at_s: float) -> list[ProcessSeen]:
     return [fact for fact in facts if isinstance(fact, ProcessSeen)]
 
 
-def test_a_stopped_process_is_told_at_the_second_look_and_when_it_goes_on(
+def test_a_stopped_process_is_told_after_two_seconds_and_when_it_goes_on(
     child: subprocess.Popen[bytes],
 ) -> None:
     look = HeldLook("host-a")
     assert looks(look, child.pid, 1.0, 2.0) == []
     os.kill(child.pid, signal.SIGSTOP)
     wait_for_state(child.pid, "T")
-    told = looks(look, child.pid, 3.0, 4.0)
-    assert [(fact.state, fact.lasting_s, fact.task) for fact in told] == [("T", 1.0, TASK)]
-    assert looks(look, child.pid, 5.0, 6.0) == [], "not at every look"
-    again = looks(look, child.pid, 9.5)
-    assert [fact.lasting_s for fact in again] == [6.5]
+    assert looks(look, child.pid, 3.0, 4.0, 5.0) == []
+    assert look.hurries
+    told = looks(look, child.pid, 5.4)
+    assert [(fact.state, fact.lasting_s, fact.task) for fact in told] == [("T", 2.4, TASK)]
+    assert not look.hurries
+    assert looks(look, child.pid, 6.0, 7.0) == [], "not at every look"
+    again = looks(look, child.pid, 10.5)
+    assert [fact.lasting_s for fact in again] == [7.5]
     os.kill(child.pid, signal.SIGCONT)
     wait_for_state(child.pid, "S", "R")
-    over = looks(look, child.pid, 10.0, 11.0, 12.0)
+    over = looks(look, child.pid, 11.0, 12.0, 13.0)
     assert len(over) == 1
     assert over[0].state in {"S", "R"}
 
@@ -127,7 +130,7 @@ def test_a_debugger_is_named(child: subprocess.Popen[bytes]) -> None:
         assert tracer.stdout is not None
         assert tracer.stdout.readline() == b"attached\n"
         wait_for_state(child.pid, "t")
-        told = looks(HeldLook("host-a"), child.pid, 1.0, 2.0)
+        told = looks(HeldLook("host-a"), child.pid, 1.0, 3.4)
         tracer.communicate()
     assert [(fact.state, f"(pid {tracer.pid})" in fact.tracer) for fact in told] == [("t", True)]
 
@@ -142,7 +145,7 @@ def test_a_frozen_cgroup_is_named(child: subprocess.Popen[bytes]) -> None:
         (cgroup / "cgroup.procs").write_text(str(child.pid))
         (cgroup / "freezer.state").write_text("FROZEN")
         wait_for_state(child.pid, "D")
-        told = looks(HeldLook("host-a"), child.pid, 1.0, 2.0)
+        told = looks(HeldLook("host-a"), child.pid, 1.0, 3.4)
         assert [fact.frozen for fact in told] == [f"freezer/{cgroup.name}"]
     finally:
         (cgroup / "freezer.state").write_text("THAWED")

@@ -28,12 +28,12 @@ from holdfast.probes.process import children_by_parent, descendants, stat_of
 from holdfast.probes.versions import loaded_tensorflow
 
 EVERY_S, EVERY_S_MAX = 1.0, 5.0
+EVERY_S_MIN = 0.4  # while stacks are being taken, or somebody is stopped: a word is due soon
 REST_FOR_WORK = 120  # never much more than 0.8 % of a core, however many tasks there are
 FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are known
 TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
 LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
 FACTS_A_ROUND_MAX = 200
-STACKS_EVERY_S = 0.4  # while stacks are being taken: somebody waits for them
 ROUNDS_OF_SLOW = 3
 STACKS_MAX = 64  # tasks of this host whose stacks are taken at once
 
@@ -56,8 +56,9 @@ class Watcher:
         addresses = {TaskId.parse(name): where for name, where in order.addresses.items()}
         self._progress = ProgressLook(order.host)
         self._stacks = StackLook(run_dir=order.run_dir, zero_s=order.zero_s, host=order.host)
+        self._host = HostLook(host=order.host, folders=[(order.run_dir, "logs")])
         self._looks: list[Look] = [
-            HostLook(host=order.host, folders=[(order.run_dir, "logs")]),
+            self._host,
             LinkLook(order.host, addresses),
             self._progress,
             self._stacks,
@@ -129,8 +130,8 @@ class Watcher:
 
     def _rest_s(self) -> float:
         """The more a round costs, the longer the pause."""
-        if self._stacks.is_busy:
-            return STACKS_EVERY_S
+        if self._stacks.is_busy or self._host.hurries:
+            return EVERY_S_MIN
         used_s = time.process_time() - self._cpu_s
         return min(max(EVERY_S, REST_FOR_WORK * used_s), EVERY_S_MAX)
 

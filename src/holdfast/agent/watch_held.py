@@ -9,7 +9,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, ProcessSeen
 from holdfast.probes.held import Ran, file_waited_for, frozen_cgroup, ran, tracer_of, waits_in
 
-STOPPED_S = 0.9  # two looks, about a second apart
+STOPPED_S = 2.3  # people and debuggers stop a process for a moment
 STORAGE_S = 3.0
 AGAIN_S = 5.0
 FROZEN = "frozen"
@@ -46,6 +46,13 @@ class HeldLook:
             fact = self._look_at(task, watched, at_s)
             if fact is not None:
                 yield fact
+
+    @property
+    def hurries(self) -> bool:
+        """Whether somebody is held, and not for long enough to be told: look again soon."""
+        return any(
+            spell.kind not in {"", "D"} and spell.told_s < 0 for spell in self._spells.values()
+        )
 
     def is_held(self, task: TaskId) -> bool:
         """Whether a task's process was found held in the last look."""

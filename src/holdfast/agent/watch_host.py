@@ -48,6 +48,10 @@ class HostLook:
         self._was_short = False
         self._crowded = False
 
+    @property
+    def hurries(self) -> bool:
+        return self._held.hurries
+
     def look(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
         """Called about once a second; what is new or wrong."""
         yield from self._held.look(tasks, at_s)

@@ -34,7 +34,7 @@ from holdfast.model.remedies import AskHuman
 from holdfast.model.words import seconds_text
 
 HUNG_CODE = 124
-LASTING_S = 1.0
+LASTING_S = 2.2  # a pause of two seconds harms nobody
 HARM_S = 3.0  # shorter than the shortest time-out by which TensorFlow gives a task up
 AFTER_S = 15.0  # what fails later than this after it went on, fails for another reason
 STOPPED_BY = frozenset({signal.SIGSTOP, signal.SIGTSTP})
