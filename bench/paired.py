@@ -35,5 +35,6 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
     means = np.sort(of_two)
     spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
     first = max(0, math.floor(len(means) / 2 - Z_95 * spread))
-    found = np.exp([np.median(means), means[first], means[len(means) - 1 - first]])
-    return Ratio(*map(float, found), count)
+    low, high = means[first], means[len(means) - 1 - first]
+    middle, low, high = (math.exp(one) for one in (np.median(means), low, high))
+    return Ratio(middle, low, high, count)

@@ -258,7 +258,7 @@ def _complaint(
     if live and seconds is None:
         return f"not told; the report: {reported}"
     if live and seconds is not None and seconds > scenario.limit_s:
-        return f"after {seconds:.1f} s, not {scenario.limit_s:g} s"
+        return f"after {seconds:.2f} s, not {scenario.limit_s:g} s"
     fits = first is not None and expected.fits(*first)
     return "" if fits else f"the report: {reported}"
 

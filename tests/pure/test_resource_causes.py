@@ -45,13 +45,18 @@ def test_who_is_stopped_while_the_job_is_ended_is_not_accused() -> None:
 
 def test_a_stop_of_two_seconds_is_not_why_another_failed() -> None:
     brief = (seen(5.0, "T", lasting_s=1.0), seen(6.0, "S"))
-    assert found(*brief, died(8.0)) == []
+    assert found(*brief, died(8.0)) == [("ended-badly", "worker:0")]
+
+
+def test_a_stop_that_is_over_before_anybody_could_notice_harmed_nobody() -> None:
+    short = (seen(5.0, "T", lasting_s=2.5), seen(6.0, "S"))
+    assert found(*short, died(8.0)) == [("ended-badly", "worker:0")]
 
 
 def test_a_stop_of_ten_seconds_that_is_over_is_why_another_failed() -> None:
     long = (seen(5.0, "T", lasting_s=1.0), seen(15.0, "T", lasting_s=11.0), seen(16.0, "S"))
     assert found(*long, died(17.0)) == [("stopped", "worker:1")]
-    assert found(*long, died(40.0)) == []
+    assert found(*long, died(40.0)) == [("ended-badly", "worker:0")]
     assert found(*long, died(17.0, B)) == [("stopped", "worker:1")]
 
 

@@ -39,12 +39,24 @@ def _most_exact(proven: list[Finding]) -> list[Finding]:
     return [
         finding
         for finding in proven
-        if not any(
+        if not (finding.cause.last_resort and _is_explained(finding, proven))
+        and not any(
             (better, task) in told
             for better in finding.cause.yields_to
             for task in (_sufferer(finding), finding.proof.culprit)
         )
     ]
+
+
+def _is_explained(resort: Finding, proven: list[Finding]) -> bool:
+    """Whether more is known than that it ended: something was wrong before, or it says so."""
+    until_s = resort.proof.since_s + READING_LAG_S
+    return any(
+        finding.proof.seen_at == resort.proof.culprit
+        or (not finding.cause.echo and finding.proof.since_s <= until_s)
+        for finding in proven
+        if not finding.cause.last_resort
+    )
 
 
 def _roots(candidates: list[Finding], waits: WaitsFor) -> list[Finding]:

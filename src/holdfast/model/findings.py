@@ -65,6 +65,7 @@ class Cause:
     yields_to: frozenset[str] = frozenset()  # causes that say the same of a task, more exactly
     preview: bool = True  # reported, never acted on, until the bench has proven it
     severity: Severity = Severity.ERROR
+    last_resort: bool = False  # silent where any other cause is proven of the same task
     live: bool = False  # seen in running tasks: once these are ended, what held until then counts
 
 
