@@ -126,7 +126,7 @@ def test_a_task_that_fails_after_a_user_signal_has_failed(start: Start) -> None:
     job.until_says("worker:0", b"got SIGUSR1")
     (start.place / "over").touch()
     assert job.wait() == 1
-    assert job.report["verdict"] == "cannot-tell"
+    assert job.report["findings"][0]["cause"] == "ended-badly"
 
 
 def test_a_worker_may_take_its_time_after_ctrl_c_whoever_else_has_ended(start: Start) -> None:
