@@ -14,6 +14,7 @@ from holdfast.agent.watch_held import HeldLook
 from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import ProcessSeen
+from holdfast.probes.held import stuck_thread
 from holdfast.probes.process import stat_of
 
 TASK = TaskId("worker", 1)
@@ -171,4 +172,32 @@ def test_a_wait_that_cannot_be_interrupted_is_told_after_three_seconds(tmp_path:
         pipe.write_text("")
         wait_for_state(process.pid, "S")
         assert [fact.state for fact in looks(look, process.pid, 5.0, 6.0)] == ["S"]
+        process.communicate(b"\n")
+
+
+def test_a_thread_that_cannot_be_interrupted_is_told_while_the_main_one_waits(
+    tmp_path: Path,
+) -> None:
+    """As in a server that saves variables: its main thread only waits for the others."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code = (
+        "import os, threading\n"
+        f"actions = [(os.POSIX_SPAWN_OPEN, 0, {str(pipe)!r}, os.O_RDONLY, 0)]\n"
+        "def save():\n"
+        "    os.waitpid(os.posix_spawn('/bin/true', ['true'], {}, file_actions=actions), 0)\n"
+        "thread = threading.Thread(target=save)\n"
+        "thread.start()\nthread.join()\ninput()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        while not stuck_thread(process.pid):
+            time.sleep(0.002)
+        look = HeldLook("host-a")
+        assert looks(look, process.pid, 1.0, 2.0, 3.0, 4.0) == []
+        (told,) = looks(look, process.pid, 5.5)
+        assert (told.state, told.pid) == ("D", process.pid)
+        pipe.write_text("")
+        while stuck_thread(process.pid):
+            time.sleep(0.002)
+        assert [fact.state for fact in looks(look, process.pid, 9.0, 10.0)] == ["S"]
         process.communicate(b"\n")

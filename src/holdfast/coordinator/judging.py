@@ -1,5 +1,6 @@
 """When to judge, and what to tell of it: each finding once, each change of a task's state."""
 
+import math
 import time
 from collections.abc import Callable, Iterable
 
@@ -41,7 +42,7 @@ from holdfast.model.watch_facts import (
 )
 
 # After a death its last lines are still being read: wait for them before accusing anybody.
-AFTER_DEATH_S = 0.6
+AFTER_DEATH_S = 0.5
 # What is seen of one moment comes in several facts: the second look follows within a second.
 AFTER_WORD_S = 1.0
 AFTER_LOOK_S = 0.3
@@ -95,7 +96,13 @@ class Judging:
         self._due_s = self._now()
 
     def is_due(self) -> bool:
-        return self._due_s is not None and self._now() >= max(self._due_s, self._rested_s)
+        return self.due_in_s() == 0.0
+
+    def due_in_s(self) -> float:
+        """How long until there is something to judge."""
+        if self._due_s is None:
+            return math.inf
+        return max(0.0, max(self._due_s, self._rested_s) - self._now())
 
     def judge_live(self, host: str) -> list[Fact]:
         """Tell what is sure by now; how the tasks' states have changed goes into the journal."""

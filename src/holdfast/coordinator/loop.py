@@ -148,7 +148,8 @@ class Loop:
                 for fd, act in source.waitables().items():
                     if fd not in self._under_way:
                         selector.register(fd, selectors.EVENT_READ, act)
-            ready = selector.select(TICK_S if self._idle and not self._under_way else 0)
+            rest_s = min(TICK_S, self._judging.due_in_s())
+            ready = selector.select(rest_s if self._idle and not self._under_way else 0)
             return [(key.fd, key.data) for key, _ in ready]
 
     def _tick(self, tick: TimePassed) -> None:

@@ -8,6 +8,7 @@ from holdfast.probes import cgroup_folders
 
 NAME_LENGTH_MAX = 64
 PATH_LENGTH_MAX = 512
+THREADS_MAX = 2_000
 # On x86-64 the first argument of these calls is a descriptor: read, write, pread64, pwrite64,
 # readv, writev, fsync, fdatasync, ftruncate, getdents64, close, fstat, lseek, fallocate.
 _TAKES_FD = frozenset({0, 1, 17, 18, 19, 20, 74, 75, 77, 217, 3, 5, 8, 285})
@@ -31,6 +32,23 @@ def ran(pid: int) -> Ran | None:
     except (OSError, ValueError):
         return None
     return Ran(int(on_core), int(wanted), int(times))
+
+
+def stuck_thread(pid: int) -> int:
+    """A thread of a process that waits for storage; 0: none does."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - as every look
+    except OSError:
+        return 0
+    for thread in threads[:THREADS_MAX]:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:  # noqa: PTH123
+                text = file.read()
+        except OSError:
+            continue
+        if text[text.rindex(b")") + 2 :][:1] == b"D":
+            return int(thread)
+    return 0
 
 
 def frozen_cgroup(pid: int) -> str:
