@@ -21,7 +21,8 @@ from variables, metrics and reductions.
 ## When this accusation would be wrong
 That the tasks differ is certain. Who is the odd one out is a vote: the task whose program stands
 elsewhere than all the others, or whose shape or type nobody shares. Of two tasks nobody can say
-which is right; then both are named, and nobody is accused.
+which is right, nor of more when the first to notice was the leader: that ends all of them before
+they have said what they have. Then nobody is accused.
 """
 
 from collections import Counter
@@ -60,14 +61,15 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         return
     tracebacks = {task: seen for task in evidence.tasks if (seen := evidence.last_traceback(task))}
     members = [task for task in evidence.tasks if task.role in {"chief", "worker"}]
-    odd = _stands_elsewhere(tracebacks) or _says_alone(first, members)
+    spread = {line.task for line in said} - first.keys()  # ended by it, before they could say
+    odd = _stands_elsewhere(tracebacks) or (None if spread else _says_alone(first, members))
     line = first.get(odd) or next(iter(heard), said[0])
     ended = evidence.failure_of(odd) if odd else None
     yield Proof(
         facts=(line, ended) if ended else (line,),
         culprit=odd,
         seen_at=line.task if line.task != odd else None,
-        confidence=Confidence.HIGH if odd else Confidence.LIKELY,
+        confidence=Confidence.HIGH,
         says=_sentence(odd, line, members),
         do=(
             f"compare the variables and input shapes of {listed(members)}",

@@ -27,6 +27,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.link_cuts import cuts
+from holdfast.model.lost_hosts import addresses_of, hosts_of
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import HostSampled, LinkSeen
 from holdfast.model.words import seconds_text
@@ -37,8 +38,9 @@ SHARE_MIN = 0.02
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
-    if any(cut.sure for cut in cuts(evidence)):
-        return
+    on_one_machine = addresses_of(evidence) and not hosts_of(evidence)
+    if on_one_machine or any(cut.sure for cut in cuts(evidence)):
+        return  # Within a machine nothing is lost: a starved receiver makes its peer repeat itself.
     by_host: dict[str, list[HostSampled]] = {}
     for sample in evidence.of(HostSampled):
         by_host.setdefault(sample.host, []).append(sample)

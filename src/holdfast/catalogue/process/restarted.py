@@ -33,6 +33,7 @@ from holdfast.model.named_tasks import tasks_in
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
 from holdfast.model.standing import is_ready
+from holdfast.model.watch_facts import StepsSeen
 
 NEW_INCARNATION = Pattern(
     r"tried to connect with a different incarnation"
@@ -96,11 +97,13 @@ def _told(evidence: Evidence) -> Iterator[Proof]:
         if not named and "Leader" in line.text:
             named = [CHIEF if CHIEF in evidence.tasks else TaskId("worker", 0)]
         if named and any(evidence.failures()):
+            # Before it trains, two tasks may have been given the same index.
+            trained = any(steps.at_s < line.at_s for steps in evidence.of(StepsSeen))
             yield Proof(
                 facts=(line,),
                 culprit=named[0],
                 seen_at=line.task,
-                confidence=Confidence.LIKELY,
+                confidence=Confidence.HIGH if trained else Confidence.LIKELY,
                 says=f"{named[0]} joined a second time, as another process:"
                 " it was restarted, or two tasks have the same index",
                 do=DO,
