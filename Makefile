@@ -37,7 +37,7 @@ hosts: ## Several hosts on one machine take `ip`, and root; without them their t
 test: check hosts ## All tests: the pure half with its coverage, then real processes and clusters
 	$(BIN)/coverage run -m pytest -q tests/pure
 	$(BIN)/coverage report
-	$(BIN)/pytest -q tests --ignore tests/pure
+	$(BIN)/pytest -q --durations=25 tests --ignore tests/pure
 
 bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (3 hours)
 	$(BIN)/python -m bench.output
