@@ -39,13 +39,15 @@ test: check hosts ## All tests: the pure half with its coverage, then real proce
 	$(BIN)/coverage report
 	$(BIN)/pytest -q --durations=25 tests --ignore tests/pure
 
-bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (3 hours)
+bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (4 hours)
 	$(BIN)/python -m bench.output
-	$(BIN)/python bench/overhead.py
+	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.check
 	$(BIN)/python -m bench.attach
 	$(BIN)/python bench/fuzz_spec.py
 	$(BIN)/python -m bench.startup
+	$(BIN)/python -m bench.peers
+	$(BIN)/python -m bench.estimator
 	$(BIN)/python -m bench.soak
 
 bench-faults: $(MADE) hosts ## Strike jobs while they train, in 100 ways, and judge what is said (1 hour)
