@@ -15,15 +15,11 @@ EVALUATES = ("--evaluate-every-s", "8", "--evaluate-for-s", "20")
 # A few of every kind, for every change: what takes a cluster at most half a minute.
 QUICK = (
     "killed-mirrored-worker-1",
-    "killed-parameter_server-ps-0",
-    "exception-session-worker-0",
-    "segfault-parameter_server-worker-1",
     "stopped-mirrored-worker-2",
     "stopped-session-ps-0",
     "paused-mirrored-worker-1",
     "deadlock-mirrored-worker-1",
     "livelock-parameter_server-chief-0",
-    "isolated-mirrored-worker-1",
     "frozen-disk-mirrored-worker-0",
     "exit-0-mirrored-worker-1",
 )

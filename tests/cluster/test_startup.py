@@ -29,14 +29,11 @@ RUN = [
     ("wrong-leader-port-in-one", "mirrored"),
     ("proxy-lower-case", "parameter_server"),
     ("stopped", "session_unfiltered"),
-    ("port-taken", "mirrored"),
-    ("healthy", "session"),
     ("late", "parameter_server"),
 ]
 ATTACHED = [
     ("worker-1-never-started", "parameter_server"),
     ("stopped", "mirrored"),
-    ("wrong-port-in-others", "parameter_server"),
     ("unresolvable-worker-0", "mirrored"),
     ("swapped-addresses", "parameter_server"),
     ("tf-config-unset", "mirrored"),
