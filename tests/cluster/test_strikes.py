@@ -1,8 +1,8 @@
 """Jobs that are struck while they train: who is accused, of what, and who is not.
 
-The same scenarios as in `make bench-faults`, a few of every kind; test_failures.py has more of those
-that die, test_links.py of those that lose each other. How soon a word comes is judged by the bench:
-here a busy machine may take its time.
+The same scenarios as in `make bench-faults`, a few of every kind; test_failures.py has more of
+those that die, test_links.py of those that lose each other. How soon a word comes is judged by the
+bench: here a busy machine may take its time.
 """
 
 from dataclasses import replace
