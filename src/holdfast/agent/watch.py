@@ -33,7 +33,7 @@ REST_FOR_WORK = 120  # never much more than 0.8 % of a core, however many tasks 
 FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are known
 TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
 LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
-FACTS_A_ROUND_MAX = 200
+FACTS_A_ROUND_MAX, UNTOLD_MAX = 200, 5_000  # of many tasks, the rest comes with the next round
 ROUNDS_OF_SLOW = 3
 STACKS_MAX = 64  # tasks of this host whose stacks are taken at once
 
@@ -63,6 +63,7 @@ class Watcher:
             self._progress,
             self._stacks,
         ]
+        self._untold: list[Fact] = []
         self._blind: set[str] = set()  # looks that have failed, and were told
         self._family_s = self._trainer_s = -FAMILY_EVERY_S
         self._due_s = self._clock.at_s()  # when the next look should come
@@ -104,7 +105,9 @@ class Watcher:
         self._suspect(at_s)
         facts += self._if_late(self._clock.at_s() - at_s)  # stopped in the middle of a round
         self._due_s = self._clock.at_s() + self._rest_s()
-        tell(facts[:FACTS_A_ROUND_MAX])
+        self._untold = (self._untold + facts)[:UNTOLD_MAX]
+        tell(self._untold[:FACTS_A_ROUND_MAX])
+        del self._untold[:FACTS_A_ROUND_MAX]
         return True
 
     def _if_late(self, late_s: float) -> list[Fact]:
