@@ -1,13 +1,14 @@
 """One task has a variable of another shape than the others."""
 
 from bench.fault import told
-from bench.strike import STRUCK, Since, Strike, struck
+from bench.strike import STRUCK, Since, Strike
 
 strike = Strike(
     says={
         # TensorFlow names whoever came later, right or wrong: to accuse nobody is right, too.
         "mirrored": told("collective-mismatch", STRUCK, None),
-        "*": struck("user-exception"),
+        # The variable is as its first user declared it: either may be the one that fails.
+        "session": told("user-exception", "worker:0", "worker:1"),
     },
     options=("--differ", "shape", "--differ-task", "{task}"),
     within_s=2.0,

@@ -124,7 +124,8 @@ class Judging:
         at_s = self._now()
         holds = {(found.name, str(found.proof.culprit)): found for found in diagnosis.findings}
         for key, finding in holds.items():
-            if key not in self._told and (not surely or _is_sure(finding)):
+            is_root = finding is diagnosis.findings[0]
+            if key not in self._told and (not surely or _is_sure(finding, is_root=is_root)):
                 self._tell(finding, evidence)
                 self._told[key] = at_s
             elif key in self._told:
@@ -175,6 +176,8 @@ def _patience_s(fact: Fact, *, after_failure: bool) -> float | None:
     return None
 
 
-def _is_sure(finding: Finding) -> bool:
+def _is_sure(finding: Finding, *, is_root: bool) -> bool:
+    """What is an aftermath by nature is told only when nothing is behind it."""
     sure = finding.proof.confidence in {Confidence.CERTAIN, Confidence.HIGH}
-    return sure and not finding.cause.echo and finding.severity is not Severity.INFO
+    is_told = is_root or not finding.cause.echo
+    return sure and is_told and finding.severity is not Severity.INFO
