@@ -21,7 +21,7 @@ from holdfast.agent.watch_stacks import ROUNDS, StackLook
 from holdfast.agent.watched import Look, Watched
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.cluster import TaskId
-from holdfast.model.facts import Fact, ProbeBlind
+from holdfast.model.facts import Fact, ProbeBlind, ProcessSeen
 from holdfast.model.watch_facts import ObserverLate
 from holdfast.model.words import listed
 from holdfast.probes.process import children_by_parent, descendants, stat_of
@@ -64,6 +64,7 @@ class Watcher:
             self._stacks,
         ]
         self._untold: list[Fact] = []
+        self._trained: dict[TaskId, int] = {}  # by which process
         self._blind: set[str] = set()  # looks that have failed, and were told
         self._family_s = self._trainer_s = -FAMILY_EVERY_S
         self._due_s = self._clock.at_s()  # when the next look should come
@@ -100,6 +101,7 @@ class Watcher:
         at_s = self._clock.at_s()
         facts = self._if_late(at_s - self._due_s)
         self._refresh(at_s)
+        facts += self._replaced(at_s)
         for look in self._looks:
             facts += self._safely(look, at_s)
         self._suspect(at_s)
@@ -109,6 +111,24 @@ class Watcher:
         tell(self._untold[:FACTS_A_ROUND_MAX])
         del self._untold[:FACTS_A_ROUND_MAX]
         return True
+
+    def _replaced(self, at_s: float) -> Iterator[Fact]:
+        """A task whose program was started again by what is around it: its state is lost."""
+        for task, watched in self._tasks.items():
+            before = self._trained.get(task)
+            if watched.trains and before != watched.main:
+                self._trained[task] = watched.main
+                if before is not None:
+                    yield ProcessSeen(
+                        at_s=at_s,
+                        host=self._order.host,
+                        task=task,
+                        pid=watched.main,
+                        state=watched.state,
+                        cpu_s=round(watched.cpu_s, 3),
+                        loaded_tensorflow=True,
+                        replaces=before,
+                    )
 
     def _if_late(self, late_s: float) -> list[Fact]:
         if late_s <= LATE_S:
@@ -159,11 +179,13 @@ class Watcher:
                 watched.pids = (watched.pid, *(process.pid for process in below))
         search = at_s - self._trainer_s >= TRAINER_EVERY_S
         self._trainer_s = at_s if search else self._trainer_s
-        for watched in self._tasks.values():
-            _refresh_one(watched, search=search)
+        alive = [_refresh_one(watched, search=search) for watched in self._tasks.values()]
+        if not all(alive):
+            self._family_s = self._trainer_s = -FAMILY_EVERY_S  # who has taken its place?
 
 
-def _refresh_one(watched: Watched, *, search: bool) -> None:
+def _refresh_one(watched: Watched, *, search: bool) -> bool:
+    """Whether the process that we took for its main one still lives."""
     stats = [stat for pid in watched.pids if (stat := stat_of(pid))]
     watched.cpu_s = sum(stat.cpu_s for stat in stats)
     alive = {stat.pid: stat for stat in stats}
@@ -174,6 +196,7 @@ def _refresh_one(watched: Watched, *, search: bool) -> None:
         watched.main, watched.trains = found or watched.pids[-1], bool(found)
     main = alive.get(watched.main)
     watched.state = main.state if main else ""
+    return main is not None
 
 
 def main() -> None:

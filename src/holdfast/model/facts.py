@@ -278,6 +278,7 @@ class ProcessSeen(Fact):
     frozen: str = ""  # the cgroup that is frozen around it
     waits_in: str = ""  # the kernel's name for what its main thread waits in
     path: str = ""  # the file that its main thread waits for, where that can be known
+    replaces: int = 0  # the process that trained for this task before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

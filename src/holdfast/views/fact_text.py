@@ -187,7 +187,8 @@ def _process(fact: facts.ProcessSeen) -> str:
     lasting = f" for {seconds_text(fact.lasting_s)}" if fact.lasting_s else ""
     by = f" ({fact.tracer})" if fact.tracer else f" (at {fact.path})" if fact.path else ""
     by = f" (frozen with its cgroup {fact.frozen})" if fact.frozen else by
-    return f"pid {fact.pid} {did}{lasting}{by} after {fact.cpu_s:.1f} s of CPU{loaded}"
+    instead = f" instead of pid {fact.replaces}" if fact.replaces else ""
+    return f"pid {fact.pid}{instead} {did}{lasting}{by} after {fact.cpu_s:.1f} s of CPU{loaded}"
 
 
 def _elsewhere(fact: facts.AddressNotHere) -> str:

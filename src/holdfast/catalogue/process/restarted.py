@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import CHIEF, Evidence
-from holdfast.model.facts import LogLine, PathProbed
+from holdfast.model.facts import LogLine, PathProbed, ProcessSeen
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.named_tasks import tasks_in
 from holdfast.model.pattern import Pattern
@@ -40,12 +40,14 @@ NEW_INCARNATION = Pattern(
     r"|was probably restarted\. Check your worker job"
     r"|Leader incarnation ID mismatch"
 )
+NEAR_S = 45.0  # a new process takes long to load TensorFlow; others fail at once
 JOINED = Pattern(r"(/job:\S+) has connected to coordination service\. Incarnation: (\d+)")
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
     yield from _answers(evidence)
     yield from _joined(evidence)
+    yield from _replaced(evidence)
     yield from _told(evidence)
 
 
@@ -88,6 +90,26 @@ def _joined(evidence: Evidence) -> Iterator[Proof]:
                     f" (incarnation {incarnation}, before {number})",
                     do=DO,
                 )
+
+
+def _replaced(evidence: Evidence) -> Iterator[Proof]:
+    """Whose program was started again by what is around it, when others failed over that."""
+    for seen in evidence.of(ProcessSeen):
+        lost = [
+            failure
+            for failure in evidence.failures()
+            if failure.task != seen.task and abs(failure.at_s - seen.at_s) <= NEAR_S
+        ]
+        if seen.replaces and lost:
+            yield Proof(
+                facts=(seen, lost[0]),
+                culprit=seen.task,
+                seen_at=lost[0].task,
+                confidence=Confidence.HIGH,
+                says=f"{seen.task} was restarted: pid {seen.pid} trains where pid {seen.replaces}"
+                f" did before, and {lost[0].task} failed over it",
+                do=DO,
+            )
 
 
 def _told(evidence: Evidence) -> Iterator[Proof]:
