@@ -7,8 +7,8 @@ strike = Strike(
     says={
         # TensorFlow names whoever came later, right or wrong: to accuse nobody is right, too.
         "mirrored": told("collective-mismatch", STRUCK, None),
-        # The variable is as its first user declared it: either may be the one that fails.
-        "session": told("user-exception", "worker:0", "worker:1"),
+        # The variable is as its first user declared it: who fails is not who is wrong.
+        "session": told("variable-mismatch", None),
     },
     options=("--differ", "shape", "--differ-task", "{task}"),
     within_s=2.0,

@@ -98,6 +98,7 @@ cause = Cause(
     yields_to=frozenset(
         {
             "bad-tf-config",
+            "variable-mismatch",
             "collective-mismatch",
             "disk-full",
             "gpu-error",

@@ -1,0 +1,87 @@
+"""A variable on a parameter server is not the same in all tasks: another shape, another type.
+
+## What you see
+`Assign requires shapes of both tensors to match`, `var and delta do not have the same shape`,
+`Output 0 of type double_ref does not match declared output type float_ref` or `Trying to read
+variable with wrong dtype` in the log of one task, said to come from the parameter server.
+
+## Why it happens
+The variable lives once, on a parameter server, and every worker declares it in its own graph. One
+of them has another version of the program, other flags or other input shapes. Whoever touches the
+variable after the other has declared it dies, and that may be the healthy one.
+
+## How to confirm it by hand
+Print the name, shape and dtype of every variable in each worker, and compare.
+
+## What to do
+Give all tasks the same program and flags; remove checkpoints of another model.
+
+## When this accusation would be wrong
+That two declarations differ is certain. Which of them is the wrong one is not to be seen in any
+log, so that nobody is accused. An old checkpoint of another model gives the same errors.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import LogLine, TracebackSeen
+from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import AskHuman
+from holdfast.model.words import listed
+
+DIFFERS = Pattern(
+    r"Assign requires shapes of both tensors to match\. lhs shape= ?(\[[\d,]*\])"
+    r" rhs shape= ?(\[[\d,]*\])"
+    r"|var and delta do not have the same shape ?(\[[\d,]*\]) ?(\[[\d,]*\])"
+    r"|Output \d+ of type (\w+?)(?:_ref)? does not match declared output type (\w+?)(?:_ref)? for"
+    r"|Trying to read variable with wrong dtype\. Expected (\w+) got (\w+)"
+)
+NODE = Pattern(r"\{\{node ([\w./-]+?)(?:/(?:Assign|read|Read|ApplyGradientDescent)\w*)?\}\}")
+TRAINERS = frozenset({"chief", "worker"})
+
+
+def detect(evidence: Evidence) -> Iterator[Proof]:
+    for failure in evidence.failures():
+        said = _said(evidence, failure.task)
+        if said is None or not any(task.role == "ps" for task in evidence.tasks):
+            continue
+        fact, one, other = said
+        declares = [task for task in evidence.tasks if task.role in TRAINERS]
+        yield Proof(
+            facts=(fact, failure),
+            culprit=None,
+            seen_at=failure.task,
+            confidence=Confidence.HIGH,
+            says=f"{_variable(evidence, fact)} is not the same in all tasks: {one} for one of"
+            f" {listed(declares)}, {other} for another; {failure.task} failed over it",
+            do=(
+                f"compare name, shape and dtype of every variable in {listed(declares)}",
+                "give all of them the same program and flags, and no checkpoint of another model",
+            ),
+        )
+
+
+def _said(evidence: Evidence, task: object) -> tuple[LogLine | TracebackSeen, str, str] | None:
+    """The task's own words about it, and the two that do not fit."""
+    words: list[tuple[str, LogLine | TracebackSeen]] = [
+        (line.text, line) for line in evidence.of(LogLine) if line.task == task
+    ]
+    words += [(seen.message, seen) for seen in evidence.of(TracebackSeen) if seen.task == task]
+    for text, fact in words:
+        found = DIFFERS.search(text)
+        if found:
+            one, other = (part for part in found.groups() if part)
+            return fact, one, other
+    return None
+
+
+def _variable(evidence: Evidence, fact: LogLine | TracebackSeen) -> str:
+    texts = [fact.text if isinstance(fact, LogLine) else fact.message]
+    texts += [line.text for line in evidence.of(LogLine) if line.task == fact.task]
+    texts += [seen.message for seen in evidence.of(TracebackSeen) if seen.task == fact.task]
+    found = next((match for text in texts if (match := NODE.search(text))), None)
+    return f"the variable {found.group(1)}" if found else "a variable"
+
+
+cause = Cause(family="shape-mismatch", detect=detect, hears=(DIFFERS,), remedy=AskHuman())
