@@ -202,7 +202,8 @@ class Holder:
 
     def _started(self, task: str, *, out: str, err: str) -> Record:
         planned = self._planned[task]
-        env = with_stacks({**os.environ, **planned["env"]}, Path(self._plan["run_dir"]) / "stacks")
+        run_dir = Path(os.readlink(f"/proc/self/fd/{self._dir_fd}"))  # noqa: PTH115 - no other way
+        env = with_stacks({**os.environ, **planned["env"]}, run_dir / "stacks")
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         opened: list[int] = []
         at = time.monotonic()
