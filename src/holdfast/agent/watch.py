@@ -28,7 +28,8 @@ from holdfast.probes.process import children_by_parent, descendants, stat_of
 from holdfast.probes.versions import loaded_tensorflow
 
 EVERY_S, EVERY_S_MAX = 1.0, 5.0
-EVERY_S_MIN = 0.4  # while stacks are being taken, or somebody is stopped: a word is due soon
+EVERY_S_MIN = 0.4  # while something is about to be known: stacks, a stop, a cut
+HURRY_LOOKS_MAX = 40  # of these; each usual look gives one back
 REST_FOR_WORK = 120  # never much more than 0.8 % of a core, however many tasks there are
 FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are known
 TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
@@ -56,14 +57,16 @@ class Watcher:
         addresses = {TaskId.parse(name): where for name, where in order.addresses.items()}
         self._progress = ProgressLook(order.host)
         self._stacks = StackLook(run_dir=order.run_dir, zero_s=order.zero_s, host=order.host)
+        self._links = LinkLook(order.host, addresses)
         self._host = HostLook(host=order.host, folders=[(order.run_dir, "logs")])
         self._looks: list[Look] = [
             self._host,
-            LinkLook(order.host, addresses),
+            self._links,
             self._progress,
             self._stacks,
         ]
         self._untold: list[Fact] = []
+        self._hurry = HURRY_LOOKS_MAX
         self._trained: dict[TaskId, int] = {}  # by which process
         self._blind: set[str] = set()  # looks that have failed, and were told
         self._family_s = self._trainer_s = -FAMILY_EVERY_S
@@ -153,10 +156,17 @@ class Watcher:
 
     def _rest_s(self) -> float:
         """The more a round costs, the longer the pause."""
-        if self._stacks.is_busy or self._host.hurries:
+        if self._hurries():
             return EVERY_S_MIN
         used_s = time.process_time() - self._cpu_s
         return min(max(EVERY_S, REST_FOR_WORK * used_s), EVERY_S_MAX)
+
+    def _hurries(self) -> bool:
+        """Whether something is just about to be known; not for ever, for looks cost."""
+        wanted = self._stacks.is_busy or self._host.hurries or self._links.hurries
+        hurries = wanted and self._hurry > 0
+        self._hurry = min(HURRY_LOOKS_MAX, self._hurry - 1 if hurries else self._hurry + 1)
+        return hurries
 
     def _safely(self, look: Look, at_s: float) -> Iterator[Fact]:
         """A look that crashes hides no other, and is told once."""

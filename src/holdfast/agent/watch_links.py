@@ -8,12 +8,13 @@ from typing import Any
 from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, SocketsSeen
-from holdfast.model.queues import Queues, next_queues
+from holdfast.model.queues import AGAIN_MIN, Queues, next_queues
 from holdfast.model.tcp_table import SYN_SENT, TcpRow
 from holdfast.model.watch_facts import LinkSeen
 from holdfast.probes.links import SocketLook, is_open, sorted_by_state
 
 AGAIN_S = 5.0
+SURE_S = 4.0  # after that a cut link is known to be one
 RECOVERED_KEPT_S = 60.0
 RECOVERED_MAX = 32
 TOLD_A_PAIR_MAX = 2  # connections, in one look
@@ -75,6 +76,16 @@ class LinkLook:
             links = [(task, row) for task, row in rows if is_open(row)]
             yield from self._look_at_links(space, links, ends, at_s)
             yield from self._look_at_tries(rows, at_s)
+
+    @property
+    def hurries(self) -> bool:
+        """Whether a link may have been cut just now: the next seconds tell."""
+        return any(
+            link.queues.retransmits >= AGAIN_MIN
+            and link.queues.send is not None
+            and link.queues.at_s - link.queues.send.since_s < SURE_S
+            for link in self._links.values()
+        )
 
     def _suspect_spaces(self) -> set[str]:
         return {

@@ -105,11 +105,12 @@ class ProgressLook:
         }
 
     def slowed(self) -> set[TaskId]:
-        """Whose steps have lately become much slower than they were: their stacks tell why."""
+        """Who has lately become much slower than it was, or than the others: stacks tell why."""
         return {
             task
             for task, known in self._tasks.items()
-            if known.slowed_s is not None and known.looked_s - known.slowed_s <= SLOWED_LOOK_S
+            for since_s in (known.slowed_s, known.slow_told_s)
+            if since_s is not None and known.looked_s - since_s <= SLOWED_LOOK_S
         }
 
     def _late_s(self, at_s: float) -> float:

@@ -31,7 +31,7 @@ from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
 from holdfast.model.stacks import Doing, Frame, doing, frames_of, main_thread, user_frame
-from holdfast.model.watch_facts import StacksSeen, StepsSeen, ThreadStack
+from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSlow, ThreadStack
 from holdfast.model.words import seconds_text
 
 LOOKS_MIN, LOOKS_COUNTED = 3, 12
@@ -73,13 +73,16 @@ def _harm(evidence: Evidence, task: TaskId, last: StacksSeen) -> Fact | None:
     """What shows that steps suffer: they take much longer than at their best, or have stopped."""
     still = still_at(evidence, task, last.at_s)
     steps = [fact for fact in evidence.of(StepsSeen, task) if fact.step_s > 0]
-    slow = steps and steps[-1].step_s >= SLOWER * min(fact.step_s for fact in steps)
-    return steps[-1] if slow else still
+    if steps and steps[-1].step_s >= SLOWER * min(fact.step_s for fact in steps):
+        return steps[-1]
+    behind = max(evidence.of(TaskSlow, task), key=lambda fact: fact.at_s, default=None)
+    return behind if behind is not None and behind.factor >= SLOWER else still
 
 
 def _proof(task: TaskId, looks: list[StacksSeen], places: list[Frame], harm: Fact) -> Proof:
     place = places[-1]
-    slow = f", {seconds_text(harm.step_s)} a step" if isinstance(harm, StepsSeen) else ""
+    paced = harm if isinstance(harm, StepsSeen | TaskSlow) else None
+    slow = f", {seconds_text(paced.step_s)} a step" if paced else ""
     return Proof(
         facts=(looks[0], looks[-1], harm),
         culprit=task,
