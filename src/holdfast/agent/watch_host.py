@@ -24,6 +24,7 @@ CROWDED_SHARE = 0.9  # of all cores
 OTHERS_CORES = 0.5  # that other programs use, to be worth telling often
 OTHERS_EVERY_S = 10.0
 MEMORY_LOW_SHARE = 0.1
+SEGMENTS_MIN, LOSSY_SHARE = 40, 0.02  # of a sample's TCP segments, sent again
 PRESSURE_HIGH = {"memory": 0.1, "io": 0.5}
 
 
@@ -44,6 +45,7 @@ class HostLook:
         self._cores_of_others: dict[str, float] = {}
         self._points: list[tuple[float, HostUse]] = []
         self._segments: tuple[int, int] | None = None
+        self._sent = self._again = 0  # segments, since the last fact
         self._told_s: float | None = None
         self._was_short = False
         self._crowded = False
@@ -78,18 +80,21 @@ class HostLook:
             name: round((stalled - before.stalls_s.get(name, stalled)) / over_s, 3)
             for name, stalled in now.stalls_s.items()
         }
+        sent, again = self._segments_since(tasks)
+        self._sent, self._again = self._sent + sent, self._again + again
         self._crowded = busy >= CROWDED_SHARE
         self._look_for_others(at_s)
         short = (
             sum(self._cores_of_others.values()) >= OTHERS_CORES
             or now.memory_free_bytes < MEMORY_LOW_SHARE * now.memory_bytes
             or any(pressure.get(name, 0.0) >= high for name, high in PRESSURE_HIGH.items())
+            or (sent >= SEGMENTS_MIN and again >= LOSSY_SHARE * sent)
         )
         due = self._told_s is None or at_s - self._told_s >= WELL_AGAIN_S
         if not (short or self._was_short or due):
             return
         self._told_s, self._was_short = at_s, short
-        yield self._fact(tasks, at_s, now, over_s=over_s, busy=busy, pressure=pressure)
+        yield self._fact(at_s, now, over_s=over_s, busy=busy, pressure=pressure)
 
     def _look_for_others(self, at_s: float) -> None:
         """Who hogs the cores, once all of them are busy."""
@@ -104,7 +109,6 @@ class HostLook:
 
     def _fact(
         self,
-        tasks: Mapping[TaskId, Watched],
         at_s: float,
         now: HostUse,
         *,
@@ -113,7 +117,7 @@ class HostLook:
         pressure: Mapping[str, float],
     ) -> HostSampled:
         where: dict[str, Any] = {"at_s": at_s, "host": self._host}
-        sent, again = self._segments_since(tasks)
+        sent, again, self._sent, self._again = self._sent, self._again, 0, 0
         return HostSampled(
             over_s=round(over_s, 3),
             cpus=now.cpus,
@@ -130,7 +134,7 @@ class HostLook:
         )
 
     def _segments_since(self, tasks: Mapping[TaskId, Watched]) -> tuple[int, int]:
-        """Since the last fact, in the network namespace of the first task."""
+        """Since the last sample, in the network namespace of the first task."""
         first = next(iter(tasks.values()), None)
         now = segments_of(first.main) if first else None
         before, self._segments = self._segments, now
