@@ -16,6 +16,7 @@ from holdfast.agent.clock import Clock
 from holdfast.agent.serve import serve, tell
 from holdfast.agent.watch_host import HostLook
 from holdfast.agent.watch_links import LinkLook
+from holdfast.agent.watch_paths import PathLook
 from holdfast.agent.watch_progress import ProgressLook
 from holdfast.agent.watch_stacks import ROUNDS, StackLook
 from holdfast.agent.watched import Look, Watched
@@ -62,6 +63,7 @@ class Watcher:
         self._looks: list[Look] = [
             self._host,
             self._links,
+            PathLook(order.host, addresses),
             self._progress,
             self._stacks,
         ]

@@ -14,6 +14,7 @@ from holdfast.model.facts import (
     EnvironmentSeen,
     Fact,
     LogLine,
+    PathMeasured,
     PathProbed,
     ProcessSeen,
     SpecRead,
@@ -50,7 +51,16 @@ AFTER_SAMPLE_S = 20.0  # what is told of healthy tasks changes little
 REST_FOR_WORK = 50  # judging takes 2 % of a core, not more, and only in trouble
 FORGET_S = 60.0  # a finding that no longer holds is told again when it comes back after this
 FACTS_MIN = 2_000
-LOOKS = (LinkSeen, KernelSaid, MemoryNearsLimit, StacksSeen, TaskMoves, TaskSlow, TaskStill)
+LOOKS = (
+    LinkSeen,
+    PathMeasured,
+    KernelSaid,
+    MemoryNearsLimit,
+    StacksSeen,
+    TaskMoves,
+    TaskSlow,
+    TaskStill,
+)
 SAMPLES = (DiskMeasured, HostSampled, PathProbed, StepsSeen, TaskSampled, TaskStarted)
 
 Tell = Callable[[Finding, Evidence], None]
