@@ -71,7 +71,9 @@ def _judged(
     if not ring and not main_waits:
         return
     others = [thread for thread in last.threads[1:] if not _is_stuck(thread, waits)]
-    if not ring and any(map(_may_wake, others)):
+    # Who has never moved may be meant to wait: a server keeps its main thread so.
+    has_moved = still is not None and still.usual_s > 0
+    if not ring and (not has_moved or any(map(_may_wake, others))):
         return
     known = all(wait.thread.blocked == "waker" for wait in (*(w for w, _ in ring), *main_waits))
     yield Proof(
