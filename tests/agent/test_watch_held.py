@@ -182,22 +182,24 @@ def test_a_thread_that_cannot_be_interrupted_is_told_while_the_main_one_waits(
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     code = (
-        "import os, threading\n"
+        "import ctypes, os, threading, time\n"
         f"actions = [(os.POSIX_SPAWN_OPEN, 0, {str(pipe)!r}, os.O_RDONLY, 0)]\n"
         "def save():\n"
+        "    time.sleep(0.5)  # it keeps the interpreter for itself from then on\n"
         "    os.waitpid(os.posix_spawn('/bin/true', ['true'], {}, file_actions=actions), 0)\n"
-        "thread = threading.Thread(target=save)\n"
-        "thread.start()\nthread.join()\ninput()"
+        "threading.Thread(target=save).start()\n"
+        "ctypes.CDLL(None).pause()"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
-        while not stuck_thread(process.pid):
-            time.sleep(0.002)
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        until_s = time.monotonic() + 20
+        while not stuck_thread(process.pid) and time.monotonic() < until_s:
+            time.sleep(0.01)
         look = HeldLook("host-a")
         assert looks(look, process.pid, 1.0, 2.0, 3.0, 4.0) == []
         (told,) = looks(look, process.pid, 5.5)
         assert (told.state, told.pid) == ("D", process.pid)
         pipe.write_text("")
-        while stuck_thread(process.pid):
-            time.sleep(0.002)
+        while stuck_thread(process.pid) and time.monotonic() < until_s:
+            time.sleep(0.01)
         assert [fact.state for fact in looks(look, process.pid, 9.0, 10.0)] == ["S"]
-        process.communicate(b"\n")
+        process.kill()
