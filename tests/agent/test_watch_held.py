@@ -201,5 +201,5 @@ def test_a_thread_that_cannot_be_interrupted_is_told_while_the_main_one_waits(
         assert (told.state, told.pid) == ("D", process.pid)
     finally:
         process.kill()
-        pipe.write_text("")  # it can only be killed when it has what it waits for
+        os.close(os.open(pipe, os.O_RDWR))  # it can be killed once it has what it waits for
         process.wait()
