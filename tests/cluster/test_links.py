@@ -21,7 +21,7 @@ pytestmark = [
 HOSTS = ("host-a", "host-b", "host-c")
 PORT = 22_222
 TRAINS_S_MAX = 120.0
-TOLD_S_MAX = 12.0  # on a busy machine; the bench judges 5 s, on a quiet one
+TOLD_S_MAX = 40.0  # how soon is for the bench to judge, on a quiet machine
 END_S_MAX = 60.0
 
 # Each task becomes the workload on its own host.
