@@ -73,9 +73,15 @@ def speaks_http(link: socket.socket) -> None:
     link.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
 
+def without_end(link: socket.socket, words: bytes) -> None:
+    """For longer than anybody may listen; gRPC may go on reading what nobody wants any more."""
+    until_s = time.monotonic() + CONVERSATION_S
+    while time.monotonic() < until_s:
+        link.sendall(words)
+
+
 def speaks_garbage_without_end(link: socket.socket) -> None:
-    while True:
-        link.sendall(b"garbage \x1b[2J" * 1000)
+    without_end(link, b"garbage \x1b[2J" * 1000)
 
 
 def hear_a_call(link: socket.socket) -> None:
@@ -99,22 +105,19 @@ def answers_nonsense(link: socket.socket) -> None:
 def answers_without_end(link: socket.socket) -> None:
     hear_a_call(link)
     link.sendall(BEGIN + frame(0, 0, 1, b"\0\x7f\xff\xff\xff"))
-    while True:
-        link.sendall(frame(0, 0, 1, bytes(16_000)))
+    without_end(link, frame(0, 0, 1, bytes(16_000)))
 
 
 def headers_without_end(link: socket.socket) -> None:
     hear_a_call(link)
     link.sendall(frame(HEADERS_TYPE, 0, 1, header(b":status", b"200")))
-    while True:
-        link.sendall(frame(CONTINUATION_TYPE, 0, 1, header(b"x-a", b"b" * 100)))
+    without_end(link, frame(CONTINUATION_TYPE, 0, 1, header(b"x-a", b"b" * 100)))
 
 
 def pings_without_end(link: socket.socket) -> None:
     link.recv(24)
     link.sendall(SETTINGS)
-    while True:
-        link.sendall(frame(PING_TYPE, 0, 0, bytes(8)) * 100)
+    without_end(link, frame(PING_TYPE, 0, 0, bytes(8)) * 100)
 
 
 def never_answers_the_call(link: socket.socket) -> None:
