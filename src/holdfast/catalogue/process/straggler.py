@@ -33,6 +33,7 @@ from holdfast.model.watch_facts import TaskSlow
 from holdfast.model.words import seconds_text
 
 HARMS = 3.0  # how many times slower
+CLEAR = 5.0  # one word is enough: it is the outcome of many steps
 RECENT_S = 90.0  # while it lasts it is told again, but not during an evaluation
 
 
@@ -55,12 +56,12 @@ def _lasting(evidence: Evidence, task: TaskId) -> list[TaskSlow]:
 def _proof(evidence: Evidence, told: list[TaskSlow]) -> Proof:
     first, last = told[0], told[-1]
     factor = min(fact.factor for fact in told)
-    sure = len(told) > 1
+    sure = len(told) > 1 or factor >= CLEAR
     # Who failed was not ended by somebody who was slow.
     harms = factor >= HARMS and sure and not any(evidence.failures())
     pid = next(iter(evidence.pids_of(last.task)), None)
     return Proof(
-        facts=(first, last) if sure else (last,),
+        facts=(first, last) if last is not first else (last,),
         culprit=last.task,
         confidence=Confidence.HIGH if sure else Confidence.LIKELY,
         severity=Severity.ERROR if harms else Severity.WARNING,
