@@ -93,21 +93,26 @@ def _joined(evidence: Evidence) -> Iterator[Proof]:
 
 
 def _replaced(evidence: Evidence) -> Iterator[Proof]:
-    """Whose program was started again by what is around it, when others failed over that."""
+    """Whose program was started again by what is around it, when others mind.
+
+    They fail over it, or a parameter server has lost their variables.
+    """
     for seen in evidence.of(ProcessSeen):
         lost = [
             failure
             for failure in evidence.failures()
             if failure.task != seen.task and abs(failure.at_s - seen.at_s) <= NEAR_S
         ]
-        if seen.replaces and lost:
+        if seen.replaces and (lost or (seen.task and seen.task.role == "ps")):
+            over = f", and {lost[0].task} failed over it" if lost else ": its variables are lost"
             yield Proof(
-                facts=(seen, lost[0]),
+                facts=(seen, *lost[:1]),
                 culprit=seen.task,
-                seen_at=lost[0].task,
+                seen_at=lost[0].task if lost else None,
                 confidence=Confidence.HIGH,
+                severity=None if lost else Severity.WARNING,
                 says=f"{seen.task} was restarted: pid {seen.pid} trains where pid {seen.replaces}"
-                f" did before, and {lost[0].task} failed over it",
+                f" did before{over}",
                 do=DO,
             )
 
