@@ -343,8 +343,9 @@ class Agent:
             case SendSignal(task=task) if task in self._tasks and self._tasks[task].pidfd >= 0:
                 pidfd = self._tasks[task].pidfd
                 with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(pidfd, order.signal)
+                    # Stamped first: the holder sees at once who dies of it, and when.
                     where = self._where(task)
+                    signal.pidfd_send_signal(pidfd, order.signal)
                     yield [SignalSent(signal=order.signal, why=order.why, **where)]
             case WatchIdle(task=task) if task in self._tasks:
                 running = self._tasks[task]
