@@ -8,6 +8,7 @@ import sys
 
 import msgspec
 
+from holdfast.model.cluster import TaskId
 from holdfast.model.codec import decode
 from holdfast.model.errors import BadInput
 from holdfast.model.facts import Fact, ProbeBlind
@@ -59,6 +60,12 @@ class Child:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(words.encode() + b"\n")
             self._process.stdin.flush()
+
+    def started(self, task: TaskId, pid: int) -> None:
+        self.tell(f"started {task} {pid}")
+
+    def ended(self, task: TaskId) -> None:
+        self.tell(f"ended {task}")
 
     def blind(self, why: str, at_s: float = 0.0) -> ProbeBlind:
         return ProbeBlind(at_s=at_s, host=self._host, probe=self._probe, why=why)

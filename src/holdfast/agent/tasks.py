@@ -228,12 +228,12 @@ class Agent:
 
     def _end_watch(self) -> None:
         if self._watching:
-            self._watching.close()
+            self._watching.kill()
             self._watching = None
 
     def _end_start_watch(self) -> None:
         if self._starting:
-            self._starting.close()
+            self._starting.kill()
             self._starting = None
 
     def _hear(self) -> Iterator[Batch]:
@@ -279,7 +279,7 @@ class Agent:
             if child:
                 child.ended(task)
         if self._reading:
-            self._reading.read_tail(task)
+            self._reading.ended(task)
 
     def _cgroup_kills(self, where: aftermath.Where, paths: frozenset[str]) -> Batch:
         """Each kill is told of one task only: the next to die in that cgroup starts afresh."""
