@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from holdfast.probes.pressure import OtherPrograms, cgroup_stalls_s, host_use
+from holdfast.probes.pressure import OtherPrograms, host_use
 
 BUSY = "while True: sum(range(10_000))"
 
@@ -18,14 +18,6 @@ def test_the_host_counts_its_cores_and_memory() -> None:
     after = host_use()
     assert after.total_s >= before.total_s >= before.busy_s > 0
     assert all(seconds >= 0 for seconds in after.stalls_s.values())
-
-
-def test_a_cgroup_that_counts_its_stalls_is_read(tmp_path: Path) -> None:
-    (tmp_path / "cpu.pressure").write_text(
-        "some avg10=1.00 avg60=0.50 avg300=0.10 total=2500000\nfull avg10=0 total=0\n"
-    )
-    (tmp_path / "io.pressure").write_text("nonsense\n")
-    assert cgroup_stalls_s(tmp_path) == {"cpu": 2.5}
 
 
 def test_another_program_that_uses_a_core_is_named_and_our_own_are_not() -> None:

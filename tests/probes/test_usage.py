@@ -75,32 +75,11 @@ def test_open_files_are_counted(child: Child) -> None:
     assert usage.open_files([process.pid, 0]) == 23
 
 
-def test_what_reaches_the_disk_is_counted(child: Child, tmp_path: Path) -> None:
-    code = (
-        f"import os\nf = open({str(tmp_path / 'written')!r}, 'wb')\n"
-        f"f.write(bytes(1 << 20)); f.flush(); os.fsync(f.fileno())\n{SLEEPS}"
-    )
-    process = child(code)
-    listening_to(process)
-    found = usage.written_and_read_bytes(process.pid)
-    assert found is not None
-    assert found[0] >= 0
-
-
-def test_where_it_waits_is_named(child: Child) -> None:
-    process = child(SLEEPS)
-    listening_to(process)
-    until(lambda: usage.waits_in(process.pid))
-    assert usage.waits_in(process.pid) == held.waits_in(process.pid)
-
-
 def test_of_a_process_that_is_gone_nothing_is_known(child: Child) -> None:
     process = child("pass")
     process.wait()
     assert usage.process_use(process.pid) is None
     assert usage.thread_use(process.pid) is None
-    assert usage.written_and_read_bytes(process.pid) is None
-    assert usage.waits_in(process.pid) == ""
     assert usage.open_files([process.pid]) == 0
     assert usage.throttled(process.pid) is None
     assert held.ran(process.pid) is None

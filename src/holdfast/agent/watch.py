@@ -189,7 +189,8 @@ class Watcher:
             for watched in self._tasks.values():
                 below = descendants(watched.pid, children)
                 watched.pids = (watched.pid, *(process.pid for process in below))
-        search = at_s - self._trainer_s >= TRAINER_EVERY_S
+        every_s = TRAINER_EVERY_S if at_s < TRAINER_SEARCH_S else FAMILY_EVERY_S
+        search = at_s - self._trainer_s >= every_s
         self._trainer_s = at_s if search else self._trainer_s
         alive = [_refresh_one(watched, search=search) for watched in self._tasks.values()]
         if not all(alive):

@@ -9,6 +9,7 @@ from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
 from holdfast.model.watch_facts import TaskSampled
+from holdfast.probes.held import waits_in
 from holdfast.probes.usage import (
     ProcessUse,
     ThreadUse,
@@ -18,7 +19,6 @@ from holdfast.probes.usage import (
     process_use,
     thread_use,
     throttled,
-    waits_in,
 )
 
 EVERY_S = 5.0  # between two measurements

@@ -44,15 +44,6 @@ def host_use() -> HostUse:
     )
 
 
-def cgroup_stalls_s(folder: Path) -> dict[str, float]:
-    """The same of a cgroup of version 2; empty where it does not count."""
-    return {
-        name: stalled
-        for name in ("cpu", "memory", "io")
-        if (stalled := _stalled_s(folder / f"{name}.pressure")) is not None
-    }
-
-
 def _cores() -> tuple[int, float, float]:
     lines = _lines(Path("/proc/stat"))
     cpus = sum(line.startswith("cpu") and line[3:4].isdigit() for line in lines)

@@ -11,7 +11,6 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _NS_PER_S, _US_PER_S = 1e9, 1e6
 _STAT_UTIME, _STAT_STIME, _STAT_THREADS, _STAT_STORAGE = 11, 12, 17, 39  # counted after `comm`
-CHANNEL_LENGTH_MAX = 64
 THREADS_MAX = 256
 
 
@@ -73,25 +72,6 @@ def all_threads_use(pid: int) -> ThreadUse:
 def open_files(pids: Sequence[int]) -> int:
     """How many descriptors these processes have open; those of strangers count as none."""
     return sum(len(_names(f"/proc/{pid}/fd")) for pid in pids)
-
-
-def written_and_read_bytes(pid: int) -> tuple[int, int] | None:
-    """What went to and came from storage, not only to and from the page cache."""
-    try:
-        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
-    except OSError:
-        return None
-    found = dict(line.split(": ", 1) for line in lines)
-    return int(found.get("write_bytes", 0)), int(found.get("read_bytes", 0))
-
-
-def waits_in(pid: int) -> str:
-    """The kernel's name for what the main thread waits in; empty where it does not tell."""
-    try:
-        channel = Path(f"/proc/{pid}/wchan").read_text(errors="replace").strip()
-    except OSError:
-        return ""
-    return "" if channel == "0" else channel[:CHANNEL_LENGTH_MAX]
 
 
 @dataclass(frozen=True, slots=True)
