@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 
+from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
+from holdfast.model.findings import Confidence, Proof, Severity
 from holdfast.model.pattern import Pattern
 from holdfast.model.watch_facts import KernelSaid, TaskMoves, TaskStill
 
+TRY_AGAIN_CODE = 75
 AFTER_S = 60.0
 LAG_S = 5.0  # we read the kernel's log a little after it was written
 
@@ -25,8 +28,23 @@ def harmed_after(evidence: Evidence, said: KernelSaid, over: Pattern) -> Iterato
             yield still
 
 
-def what_then(harmed: Fact | None) -> str:
-    """How it suffers, to go on a sentence that names it."""
+def device_proof(
+    said: KernelSaid, harmed: Fact | None, culprit: TaskId | None, *, says: str, do: tuple[str, ...]
+) -> Proof:
+    """An error where somebody suffers from it, else a warning; `says` names the device."""
+    whose = f", which {culprit} uses" if culprit else ""
+    return Proof(
+        facts=(said, harmed) if harmed else (said,),
+        culprit=culprit,
+        confidence=Confidence.HIGH if harmed else Confidence.LIKELY,
+        severity=Severity.ERROR if harmed else Severity.WARNING,
+        says=f"{says}{whose}{_what_then(harmed)}: {said.text}",
+        do=do,
+        exit_code=TRY_AGAIN_CODE if harmed else 1,
+    )
+
+
+def _what_then(harmed: Fact | None) -> str:
     if harmed is None:
         return ""
     return ", and stands still" if isinstance(harmed, TaskStill) else ", and failed over it"

@@ -23,13 +23,12 @@ it or stood still soon after; else it is a warning.
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.findings import Cause, Confidence, Proof, Severity
-from holdfast.model.hardware import harmed_after, what_then
+from holdfast.model.findings import Cause, Proof, Severity
+from holdfast.model.hardware import device_proof, harmed_after
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import KernelSaid
 
-TRY_AGAIN_CODE = 75
 FAILED = Pattern(r"CUDA_ERROR_|CUDNN_STATUS_|illegal memory access|Failed to query event")
 
 
@@ -45,19 +44,15 @@ def _proof(evidence: Evidence, said: KernelSaid) -> Proof:
     suffering = harmed_after(evidence, said, FAILED)
     harmed = next((fact for fact in suffering if said.task in {None, fact.task}), None)
     culprit = harmed.task if harmed else said.task
-    whose = f", which {culprit} uses" if culprit else ""
-    return Proof(
-        facts=(said, harmed) if harmed else (said,),
-        culprit=culprit,
-        confidence=Confidence.HIGH if harmed else Confidence.LIKELY,
-        severity=Severity.ERROR if harmed else Severity.WARNING,
-        says=f"the driver on {said.host} reports a fault of GPU"
-        f" {said.device}{whose}{what_then(harmed)}: {said.text}",
+    return device_proof(
+        said,
+        harmed,
+        culprit,
+        says=f"the driver on {said.host} reports a fault of GPU {said.device}",
         do=(
             f"on {said.host}: dmesg -T | grep Xid; nvidia-smi -q -i {said.device}",
             "take the GPU out of use, then start again from the last checkpoint",
         ),
-        exit_code=TRY_AGAIN_CODE if harmed else 1,
     )
 
 

@@ -23,13 +23,12 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import DiskMeasured
-from holdfast.model.findings import Cause, Confidence, Proof, Severity
-from holdfast.model.hardware import harmed_after, what_then
+from holdfast.model.findings import Cause, Proof, Severity
+from holdfast.model.hardware import device_proof, harmed_after
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import KernelSaid
 
-TRY_AGAIN_CODE = 75
 FAILED = Pattern(r"Input/output error|\[Errno 5\]|Read-only file system")
 
 
@@ -62,19 +61,15 @@ def _proof(evidence: Evidence, said: KernelSaid, users: set[TaskId | None]) -> P
     suffering = harmed_after(evidence, said, FAILED)
     harmed = next((fact for fact in suffering if fact.task in users or None in users), None)
     culprit = harmed.task if harmed else min((user for user in users if user), default=None)
-    whose = f", which {culprit} uses" if culprit else ""
-    return Proof(
-        facts=(said, harmed) if harmed else (said,),
-        culprit=culprit,
-        confidence=Confidence.HIGH if harmed else Confidence.LIKELY,
-        severity=Severity.ERROR if harmed else Severity.WARNING,
-        says=f"the kernel of {said.host} reports I/O errors of"
-        f" {said.device}{whose}{what_then(harmed)}: {said.text}",
+    return device_proof(
+        said,
+        harmed,
+        culprit,
+        says=f"the kernel of {said.host} reports I/O errors of {said.device}",
         do=(
             f"on {said.host}: dmesg -T | tail -50; smartctl -a /dev/{said.device}",
             f"take {said.device} out of use, then start again from a checkpoint that can be read",
         ),
-        exit_code=TRY_AGAIN_CODE if harmed else 1,
     )
 
 
