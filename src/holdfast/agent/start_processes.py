@@ -75,7 +75,7 @@ class Processes:
 
     def are_idle(self) -> bool:
         """Whether none of those who train does anything."""
-        trainers = [one for task, one in self._tasks.items() if task.role in {"chief", "worker"}]
+        trainers = [one for task, one in self._tasks.items() if task.trains]
         return bool(trainers) and all(one.idle.is_idle for one in trainers)
 
     def other_places(self) -> dict[TaskId, list[Place]]:

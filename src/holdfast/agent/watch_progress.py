@@ -12,7 +12,7 @@ from holdfast.model.movement import Movement, Signs, Stillness
 from holdfast.model.pattern import AnyOf
 from holdfast.model.steps import UNTOLD, Steps, steps_told
 from holdfast.model.straggling import Slow, Straggling, Work
-from holdfast.model.waiting import TRAINERS, WAITING_WORDS
+from holdfast.model.waiting import WAITING_WORDS
 from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskSlow, TaskStill
 from holdfast.probes.progress import Left, Output, Traces
 from holdfast.probes.rhythm import Rhythm, rhythm_of
@@ -249,7 +249,7 @@ class ProgressLook:
         trainers = {
             task: known
             for task, known in self._tasks.items()
-            if known.work is not None and task.role in TRAINERS
+            if known.work is not None and task.trains
         }
         works = {task: known.work for task, known in trainers.items() if known.work}
         if late_s or any(known.still for known in trainers.values()):

@@ -8,8 +8,6 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import SignalSent, StopAsked
 from holdfast.model.findings import Echo, Finding
 
-TRAINERS = frozenset({"chief", "worker"})
-
 
 def with_stranded(findings: tuple[Finding, ...], evidence: Evidence) -> tuple[Finding, ...]:
     """The root cause, with those that had to be ended because of it among its echoes."""
@@ -29,7 +27,7 @@ def with_stranded(findings: tuple[Finding, ...], evidence: Evidence) -> tuple[Fi
             facts=(sent,),
         )
         for task in evidence.tasks
-        if task.role in TRAINERS
+        if task.trains
         and task not in concerned
         and (sent := _ended_after(evidence, task, failure.at_s))
     )

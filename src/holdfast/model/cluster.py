@@ -32,6 +32,11 @@ class TaskId:
     def __str__(self) -> str:
         return f"{self.role}:{self.index}"
 
+    @property
+    def trains(self) -> bool:
+        """Whether it takes steps: the others serve, or evaluate."""
+        return self.role in {"chief", "worker"}
+
     @classmethod
     def parse(cls, text: str) -> "TaskId":
         role, _, index = text.partition(":")

@@ -11,7 +11,6 @@ from holdfast.model.watch_facts import StacksSeen
 
 APART_S = 2.0  # between two looks that find the same
 TOGETHER_S = 15.0  # looks at different tasks that can be compared
-TRAINERS = frozenset({"chief", "worker"})
 LOOP = "WorkerClosureProcessingLoop-"  # the coordinator's thread for one worker
 IN_LOOP = "execute_with_cancellation"
 # Where a task stands that keeps the others waiting in a collective. One that serves, or whose
@@ -36,7 +35,7 @@ def stack_waits(evidence: Evidence) -> Iterator[Wait]:
 
 def _in_collective(looks: dict[TaskId, list[StacksSeen]]) -> Iterator[Wait]:
     """Whoever stands in the step's execution waits for each trainer that is not there."""
-    trainers = {task: seen for task, seen in looks.items() if task.role in TRAINERS}
+    trainers = {task: seen for task, seen in looks.items() if task.trains}
     inside = {
         task: rounds[-1]
         for task, seen in trainers.items()

@@ -33,7 +33,6 @@ WAITING_WORDS = (
 )
 # A task that still waits says so every 10 s; one that has stopped saying it waits no more.
 REPEATED_S = 20.0
-TRAINERS = frozenset({"chief", "worker"})
 WORKING_SHARE = 0.03  # of a core; a server that waits uses a tenth of that
 
 
@@ -140,7 +139,7 @@ def _incomplete(evidence: Evidence) -> Iterator[Wait]:
         return
     absent = missing(evidence)
     for task, standing in standings(evidence).items():
-        if standing.is_ready and task.role in TRAINERS:
+        if standing.is_ready and task.trains:
             for awaited in absent:
                 why = "a cluster begins when all of its tasks are there"
                 yield Wait(waiter=task, awaited=awaited, why=why, fact=standing.look)

@@ -64,7 +64,7 @@ def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
 
 def _trained_to_the_end(evidence: Evidence, at_s: float) -> bool:
     """Whether the chief and all workers had finished well before somebody asked to stop."""
-    ends = [evidence.exit_of(task) for task in evidence.tasks if task.role in {"chief", "worker"}]
+    ends = [evidence.exit_of(task) for task in evidence.tasks if task.trains]
     return bool(ends) and all(
         end is not None and end.exit_code == 0 and end.at_s <= at_s for end in ends
     )

@@ -160,7 +160,7 @@ def _obeyed(life: Life, task: TaskId, sent: SignalSent) -> Life:
 
 
 def _next_phase(life: Life, at_s: float) -> Life:
-    trainers = [task for task in life.running if task.role in {"chief", "worker"}]
+    trainers = [task for task in life.running if task.trains]
     if life.phase is Phase.TRAINING and _doomed(life):
         life = replace(life, phase=Phase.AFTERMATH, since_s=at_s, why="a task failed")
     if not trainers and life.trained_s is None:

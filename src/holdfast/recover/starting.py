@@ -29,7 +29,6 @@ WAITING_IDLE_S = 4.0  # nothing done for this long is worth a word
 # of the deadline where that is less: a slow step is no standstill.
 BLOCKED_IDLE_S = 60.0
 OPENING_S = 2.0
-TRAINERS = frozenset({"chief", "worker"})
 STATES = {
     Outcome.REFUSED: "has not opened its port yet",
     Outcome.FILTERED: "gives no answer at all",
@@ -115,7 +114,7 @@ def standstill(
     """
     known = tuple(members)
     missing = _missing(start, known, at_s)
-    waiting = tuple(task for task in known if task not in missing and task.role in TRAINERS)
+    waiting = tuple(task for task in known if task not in missing and task.trains)
     if not missing or not waiting or not start.ready:
         return None
     if not all(is_idle(start, task, at_s=at_s, idle_s=idle_s, news_s=news_s) for task in waiting):

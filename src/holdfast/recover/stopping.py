@@ -34,7 +34,7 @@ def due_signals(
     at_s: float,
 ) -> dict[TaskId, int]:
     """The signal to send now, for each task that needs one now."""
-    trainers = [task for task in running if task.role in {"chief", "worker"}]
+    trainers = [task for task in running if task.trains]
     saving = any(task not in asked or asked[task].signal != SIGKILL for task in trainers)
     due: dict[TaskId, int] = {}
     for task in running:

@@ -60,7 +60,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     if not said:
         return
     tracebacks = {task: seen for task in evidence.tasks if (seen := evidence.last_traceback(task))}
-    members = [task for task in evidence.tasks if task.role in {"chief", "worker"}]
+    members = [task for task in evidence.tasks if task.trains]
     spread = {line.task for line in said} - first.keys()  # ended by it, before they could say
     odd = _stands_elsewhere(tracebacks) or (None if spread else _says_alone(first, members))
     line = first.get(odd) or next(iter(heard), said[0])

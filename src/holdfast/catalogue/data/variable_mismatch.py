@@ -38,7 +38,6 @@ DIFFERS = Pattern(
     r"|Trying to read variable with wrong dtype\. Expected (\w+) got (\w+)"
 )
 NODE = Pattern(r"\{\{node ([\w./-]+?)(?:/(?:Assign|read|Read|ApplyGradientDescent)\w*)?\}\}")
-TRAINERS = frozenset({"chief", "worker"})
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -47,7 +46,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         if said is None or not any(task.role == "ps" for task in evidence.tasks):
             continue
         fact, one, other = said
-        declares = [task for task in evidence.tasks if task.role in TRAINERS]
+        declares = [task for task in evidence.tasks if task.trains]
         yield Proof(
             facts=(fact, failure),
             culprit=None,

@@ -33,7 +33,6 @@ from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import HostSampled, LinkSeen, TaskSampled, TaskSlow, TaskStill
 from holdfast.model.words import listed, wait
 
-TRAINERS = frozenset({"chief", "worker"})
 LASTING_S = 20.0
 LIMIT_SHARE = 0.85  # of the cores that it may use
 THROTTLED_SHARE = 0.3
@@ -83,7 +82,7 @@ def _limit(evidence: Evidence, row: list[TaskSampled]) -> str:
         return f"its CPU quota{quota} keeps it from running {kept}"
     host = next((one for one in evidence.of(HostSampled) if one.host == last.host), None)
     alone = not any(
-        fact.host == last.host and fact.task and fact.task.role in TRAINERS
+        fact.host == last.host and fact.task and fact.task.trains
         for fact in evidence.of(TaskSampled)
     )
     if host is not None and alone and _cores(row) >= LIMIT_SHARE * host.cpus:
@@ -99,7 +98,7 @@ def _waiting(evidence: Evidence, row: list[TaskSampled]) -> list[Fact]:
         for kind in (TaskSlow, TaskStill)
         for fact in evidence.of(kind)
         if fact.task
-        and fact.task.role in TRAINERS
+        and fact.task.trains
         and fact.at_s >= since_s
         and not (isinstance(fact, TaskSlow) and fact.factor <= 1)
     ]

@@ -30,7 +30,6 @@ from holdfast.model.lost_peer import LOST
 from holdfast.model.remedies import AskHuman
 from holdfast.model.words import listed
 
-TRAINERS = frozenset({"chief", "worker"})
 LINE_LENGTH = 160
 
 
@@ -48,7 +47,7 @@ def _who_needs(evidence: Evidence, failure: TaskExited) -> list[TaskId]:
     with_servers = any(other.role == "ps" for other in evidence.tasks)
     if task is None or (with_servers and task.role not in {"ps", "chief"}):
         return []
-    return [other for other in evidence.tasks if other != task and other.role in TRAINERS]
+    return [other for other in evidence.tasks if other != task and other.trains]
 
 
 def _is_silent(evidence: Evidence, failure: TaskExited) -> bool:

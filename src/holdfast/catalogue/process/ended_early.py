@@ -37,7 +37,6 @@ from holdfast.model.words import listed, seconds_text
 LEAVING_S = 15.0
 AFTERMATH_S = 60.0
 STILL_S = 5.0
-TRAINERS = frozenset({"chief", "worker"})
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -55,13 +54,13 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
 def _is_needed(evidence: Evidence, task: TaskId) -> bool:
     """Servers end when all is over; of trainers, those that go in step with all the others."""
     with_servers = any(other.role == "ps" for other in evidence.tasks)
-    return task.role == "ps" or (task.role in TRAINERS and not with_servers)
+    return task.role == "ps" or (task.trains and not with_servers)
 
 
 def _suffering(evidence: Evidence, exited: TaskExited) -> Iterator[Fact]:
     """Trainers that failed for want of a peer soon after, or have stood still ever since."""
     for other in evidence.tasks:
-        if other == exited.task or other.role not in TRAINERS:
+        if other == exited.task or not other.trains:
             continue
         failure = evidence.failure_of(other)
         if failure is not None:
