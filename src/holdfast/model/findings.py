@@ -10,6 +10,10 @@ from holdfast.model.facts import Fact
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Remedy
 
+# Exit codes of `holdfast run` that causes choose.
+TRY_AGAIN_CODE = 75  # an infrastructure fault, safe to retry
+HUNG_CODE = 124  # nobody failed, and nothing goes on
+
 
 class Confidence(StrEnum):
     """How sure we are. A `guess` never leads to an action."""

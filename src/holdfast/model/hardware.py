@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
-from holdfast.model.findings import Confidence, Proof, Severity
+from holdfast.model.findings import TRY_AGAIN_CODE, Confidence, Proof, Severity
 from holdfast.model.pattern import Pattern
 from holdfast.model.watch_facts import KernelSaid, TaskMoves, TaskStill
 
-TRY_AGAIN_CODE = 75
 AFTER_S = 60.0
 LAG_S = 5.0  # we read the kernel's log a little after it was written
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import StartBlocked, StopAsked, TaskNotStarted
-from holdfast.model.findings import Diagnosis, Finding, Severity
+from holdfast.model.findings import HUNG_CODE, Diagnosis, Finding, Severity
 from holdfast.model.remedies import AskHuman, Remedy
 from holdfast.model.words import listed
 
 SIGNAL_EXIT_BASE = 128
-HUNG_CODE = 124
 UNSEEN_CODE = 69
 
 

@@ -25,13 +25,11 @@ all of its packets: after a single look it is only `likely`. In a run a short cu
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof
 from holdfast.model.lost_hosts import silent_hosts
 from holdfast.model.path import Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import CUT, Standing, missing, views
-
-TRY_AGAIN_CODE = 75
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:

@@ -27,13 +27,11 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import PathProbed
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof
 from holdfast.model.link_cuts import Cut, cuts
 from holdfast.model.lost_hosts import hosts_of, lost_hosts, silent_hosts
 from holdfast.model.remedies import AskHuman
 from holdfast.model.words import listed, seconds_text
-
-TRY_AGAIN_CODE = 75
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:

@@ -38,7 +38,7 @@ from holdfast.model.facts import (
     SpecRead,
     StartBlocked,
 )
-from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof, Severity
 from holdfast.model.link_cuts import Cut, centres, cuts
 from holdfast.model.lost_hosts import addresses_of, lost_hosts
 from holdfast.model.remedies import AskHuman
@@ -55,7 +55,6 @@ from holdfast.model.standing import (
 )
 from holdfast.model.words import listed, seconds_text
 
-TRY_AGAIN_CODE = 75
 FAST_S = 0.25  # a status over a path that loses nothing; a lost packet alone costs more
 TRYING_S = 3.0  # a connection that is asked for this long has lost its first packets twice
 

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from holdfast.model.begun import begun_tasks
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, LogLine, PortHeld, SpecRead, TaskExited, TaskStarted
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
 
@@ -39,7 +39,6 @@ NO_SERVER = Pattern(
     r"|Failed to add (?:any wildcard listeners|port to server)"
 )
 PORT = Pattern(r"(?:\d+\.\d+\.\d+\.\d+|\]):(\d{1,5})\b")
-TRY_AGAIN_CODE = 75
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:

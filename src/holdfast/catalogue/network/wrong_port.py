@@ -26,15 +26,13 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import LogLine, PathProbed, SocketsSeen, StartBlocked, TracebackSeen
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.named_tasks import own_call_target
 from holdfast.model.path import REFUSED_AT, Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import Standing, is_ready, missing, standings
 from holdfast.model.waiting import waits_in
 from holdfast.model.words import listed
-
-HUNG_CODE = 124
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:

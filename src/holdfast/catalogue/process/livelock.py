@@ -25,14 +25,13 @@ from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
 from holdfast.model.stacks import Doing, Frame, doing, main_thread, user_frame
 from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSampled, TaskStill
 from holdfast.model.words import listed, seconds_text
 
-HUNG_CODE = 124
 LOOKS_MIN = 3
 LOOKS_COUNTED = 12  # the newest: what it did long before does not matter
 OVER_S = 4.0

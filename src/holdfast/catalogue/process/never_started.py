@@ -29,15 +29,13 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, PathProbed, TaskStarted
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.path import Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import Standing, is_ready, missing
 from holdfast.model.wait import Wait
 from holdfast.model.waiting import HEARD, waits_in
 from holdfast.model.words import listed, wait
-
-HUNG_CODE = 124
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:

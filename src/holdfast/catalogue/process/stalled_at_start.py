@@ -27,12 +27,11 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, ProcessSeen
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.path import Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import Standing, missing
 
-HUNG_CODE = 124
 STOPPED = {
     "T": ("is stopped (SIGSTOP or Ctrl-Z)", "let it go on: kill -CONT {pid}"),
     "t": ("is held by a debugger", "detach the debugger from pid {pid}"),

@@ -29,11 +29,10 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import Fact, ProcessSeen, SignalSent, TaskExited
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.remedies import AskHuman
 from holdfast.model.words import seconds_text
 
-HUNG_CODE = 124
 LASTING_S = 2.2  # a pause of two seconds harms nobody
 HARM_S = 3.0  # shorter than the shortest time-out by which TensorFlow gives a task up
 AFTER_S = 15.0  # what fails later than this after it went on, fails for another reason

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.locks import Held, LockWait, cycle_in, waits_of
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
@@ -36,7 +36,6 @@ from holdfast.model.stacks import Doing, doing, unmoved, user_frame
 from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill, ThreadStack
 from holdfast.model.words import listed, seconds_text
 
-HUNG_CODE = 124
 APART_S = 2.0  # between two looks that find the same
 
 

@@ -27,12 +27,11 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, ProcessSeen
-from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof, Severity
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import KernelSaid, TaskStill
 from holdfast.model.words import seconds_text
 
-HUNG_CODE = 124
 LASTING_S = 5.0
 CERTAIN_S = 20.0  # no disk that works takes so long for one call
 
