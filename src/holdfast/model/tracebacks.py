@@ -1,5 +1,6 @@
 """Reads Python tracebacks out of a stream of lines, one after another."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from holdfast.model.pattern import Pattern
@@ -10,6 +11,7 @@ CODE_LENGTH_MAX = 200
 MESSAGE_LINES_MAX = 40
 MESSAGE_LENGTH_MAX = 8_000
 
+_INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen ")
 _OF_A_GROUP = "  | "  # in front of every line of an ExceptionGroup
 _FRAME = Pattern(r'^\s+File "([^"]*)", line (\d+)(?:, in (.*))?$')
 _EXCEPTION = Pattern(r"^([A-Za-z_][\w.]*)(?:: ?(.*))?$")
@@ -83,3 +85,8 @@ class TracebackReader:
             return None
         message = "\n".join(self.message).strip()[:MESSAGE_LENGTH_MAX]
         return Traceback(self.exception, message, tuple(self.frames))
+
+
+def own_frames(frames: Iterable[str]) -> list[str]:
+    """Those of the user's own program, outermost first: not of what was installed."""
+    return [frame for frame in frames if not _INSTALLED.search(frame)]

@@ -34,6 +34,7 @@ from holdfast.model.facts import LogLine, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.tracebacks import own_frames
 from holdfast.model.words import listed
 
 SHAPE = Pattern(
@@ -47,7 +48,6 @@ KIND = Pattern(
 FIRST_HAND = Pattern(
     r"BaseCollectiveExecutor::StartAbort \w+: (?:Shape mismatch|Collective instance)"
 )
-INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen ")
 TYPES = {"1": "float32", "2": "float64", "3": "int32", "9": "int64", "10": "bool", "19": "float16"}
 OPS = {"0": "reduce", "1": "broadcast", "2": "gather", "3": "permute", "4": "all-to-all"}
 VOTERS_MIN = 3
@@ -100,7 +100,7 @@ def _says_alone(first: Mapping[TaskId | None, LogLine], members: list[TaskId]) -
 
 
 def _place(seen: TracebackSeen) -> str:
-    own = [frame for frame in seen.frames if not INSTALLED.search(frame)]
+    own = own_frames(seen.frames)
     return own[-1].partition(" ")[0] if own else ""
 
 

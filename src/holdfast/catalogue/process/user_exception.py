@@ -28,11 +28,11 @@ from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.lost_peer import ABORTED, LOST_ERRORS
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.tracebacks import own_frames
 
 # The peer is to blame for these, or whoever pressed Ctrl-C.
 NOT_ITS_OWN = Pattern(LOST_ERRORS.text + r"|^(?:KeyboardInterrupt|SystemExit)$")
 NO_TRACEBACK = Pattern(r"^(?:SyntaxError|IndentationError|TabError): ")
-INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen ")
 OF_TENSORFLOW = Pattern(r"^tensorflow\.")
 UNCAUGHT_CODE = 1
 
@@ -85,8 +85,7 @@ def _exception(seen: TracebackSeen) -> str:
 
 def _place(seen: TracebackSeen) -> str:
     """The innermost frame that is the user's own, where there is one."""
-    own = [frame for frame in seen.frames if not INSTALLED.search(frame)]
-    frames = own or list(seen.frames)
+    frames = own_frames(seen.frames) or list(seen.frames)
     return f" at {frames[-1].partition(' ')[0]}" if frames else ""
 
 
