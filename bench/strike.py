@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from bench.struck import Stage, StruckJob
 
 STRUCK = "the struck task"
-DEATH_S, STOPPED_S, STUCK_S, SLOW_S = 1.0, 5.0, 10.0, 30.0  # how soon a word must come
+DEATH_S, STOPPED_S, STUCK_S = 1.0, 5.0, 10.0  # how soon a word must come
+SLOW_S = 45.0  # slowness is proven over many steps
 STUCK_STEPS, SLOW_STEPS = 5, 20  # or so many of the job's own steps, where they take longer
 
 Surroundings = Callable[["Stage"], contextlib.AbstractContextManager[None]]

@@ -303,7 +303,7 @@ def test_few_losses_are_no_reason_to_warn(samples: tuple[Fact, ...]) -> None:
 
 
 def test_the_task_that_all_losing_links_share_is_named() -> None:
-    lossy = {"recovered": 2, "send_bytes": 0, "retransmits": 0, "lasting_s": 0.0}
+    lossy = {"recovered_here": 2, "send_bytes": 0, "retransmits": 0, "lasting_s": 0.0}
     samples = (sampled(10, 500, 25), sampled(20, 500, 25))
     links = (link(A, B, 12, **lossy), link(C, B, 13, **lossy))
     assert found(*samples, *links) == [("packet-loss", "worker:1")]

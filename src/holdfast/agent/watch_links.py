@@ -17,6 +17,7 @@ AGAIN_S = 5.0
 SURE_S = 4.0  # after that a cut link is known to be one
 RECOVERED_KEPT_S = 60.0
 RECOVERED_MAX = 32
+RECOVERED_TOLD_MIN, RECOVERED_AGAIN_S = 2, 15.0
 TOLD_A_PAIR_MAX = 2  # connections, in one look
 LOOPBACK = ("127.", "[::1]")
 LOCALHOST = ("127.0.0.1", "[::1]")
@@ -63,6 +64,7 @@ class LinkLook:
         self._links: dict[tuple[str, TaskId, str], _Link] = {}  # by namespace, task and inode
         self._tries: dict[TaskId, _Tries] = {}
         self._recovered: dict[tuple[TaskId, TaskId], deque[float]] = {}
+        self._lossy_told_s: dict[tuple[TaskId, TaskId], float] = {}
 
     def look(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
         owners = {
@@ -116,9 +118,23 @@ class LinkLook:
             if queues.recovered:
                 past = self._recovered.setdefault((task, peer), deque(maxlen=RECOVERED_MAX))
                 past.append(at_s)
-            if _is_news(link, at_s) and told.get((task, peer), 0) < TOLD_A_PAIR_MAX:
+            news = _is_news(link, at_s) or self._is_lossy_news(task, link, at_s)
+            if news and told.get((task, peer), 0) < TOLD_A_PAIR_MAX:
                 told[task, peer] = told.get((task, peer), 0) + 1
                 yield self._fact(task, link, row, at_s)
+
+    def _is_lossy_news(self, task: TaskId, link: _Link, at_s: float) -> bool:
+        """A link that flows, but only because what got lost was sent again: told now and then."""
+        pair = (task, link.peer)
+        again = at_s - self._lossy_told_s.get(pair, -RECOVERED_AGAIN_S) >= RECOVERED_AGAIN_S
+        lossy = (
+            bool(link.queues.recovered)
+            and again
+            and self._between(*pair, at_s=at_s) >= RECOVERED_TOLD_MIN
+        )
+        if lossy:
+            self._lossy_told_s[pair] = at_s
+        return lossy
 
     def _peer_of(self, space: str, row: TcpRow, ends: Mapping[Ends, TaskId]) -> TaskId | None:
         """Who has the other end: seen here, or known by the address of its server."""
@@ -141,6 +157,7 @@ class LinkLook:
             retransmits=queues.retransmits if send_s else 0,
             lasting_s=round(max(send_s, recv_s), 3),
             recovered=self._recovered_lately({task, link.peer}, at_s),
+            recovered_here=self._between(task, link.peer, at_s=at_s),
             at_s=at_s,
             host=self._host,
             task=task,
@@ -153,6 +170,14 @@ class LinkLook:
             for pair, past in self._recovered.items()
             if ends & set(pair)
             for then_s in past
+        )
+
+    def _between(self, task: TaskId, peer: TaskId, *, at_s: float) -> int:
+        """How often it lately got through again between these two, in either direction."""
+        return sum(
+            at_s - then_s <= RECOVERED_KEPT_S
+            for pair in ((task, peer), (peer, task))
+            for then_s in self._recovered.get(pair, ())
         )
 
     def _look_at_tries(self, rows: Rows, at_s: float) -> Iterator[Fact]:

@@ -106,12 +106,13 @@ class ProgressLook:
 
     def slowed(self) -> set[TaskId]:
         """Who has lately become much slower than it was, or than the others: stacks tell why."""
-        return {
-            task
-            for task, known in self._tasks.items()
+        return {task for task, known in self._tasks.items() if self._has_just_slowed(known)}
+
+    def _has_just_slowed(self, known: _Task) -> bool:
+        return any(
+            since_s is not None and known.looked_s - since_s <= SLOWED_LOOK_S
             for since_s in (known.slowed_s, known.slow_told_s)
-            if since_s is not None and known.looked_s - since_s <= SLOWED_LOOK_S
-        }
+        )
 
     def _late_s(self, at_s: float) -> float:
         """How much later than planned this look comes; the plan is what looks usually do."""
@@ -201,7 +202,8 @@ class ProgressLook:
         self._compare(known, step_s, at_s)
         told_s, told = known.steps_told_s, known.step_s_told
         changed = step_s > 0 and not told / PACE_CHANGED < step_s < told * PACE_CHANGED
-        if told_s is None or at_s - told_s >= (STILL_AGAIN_S if changed else STEPS_AGAIN_S):
+        soon = changed or self._has_just_slowed(known)
+        if told_s is None or at_s - told_s >= (STILL_AGAIN_S if soon else STEPS_AGAIN_S):
             known.steps_told_s, known.step_s_told = at_s, step_s
             yield StepsSeen(
                 step=known.step,

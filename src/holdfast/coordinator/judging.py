@@ -90,6 +90,7 @@ class Judging:
                 self._due_s = due_s if self._due_s is None else min(self._due_s, due_s)
             if isinstance(fact, TaskExited | TaskNotStarted):
                 self._due_s = fact.at_s + AFTER_DEATH_S
+                self._rested_s = 0.0  # a death is told at once, whatever we have worked before
         if len(self.facts) > self._facts_max:
             self.facts = kept(self.facts)
             self._facts_max = max(FACTS_MIN, 2 * len(self.facts))

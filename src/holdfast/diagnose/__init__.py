@@ -12,7 +12,7 @@ from holdfast.diagnose.waiters import with_waiters
 from holdfast.diagnose.waits import waits_for
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import StartBlocked
-from holdfast.model.findings import Cause, Diagnosis, Finding, Severity, Verdict
+from holdfast.model.findings import Cause, Confidence, Diagnosis, Finding, Severity, Verdict
 from holdfast.model.pattern import AnyOf
 
 
@@ -78,9 +78,13 @@ def _lesser(proven: list[Finding]) -> tuple[Finding, ...]:
         and (finding.name, finding.proof.culprit) not in errors
         and not any((name, finding.proof.culprit) in told for name in finding.cause.yields_to)
     ]
-    return tuple(
-        sorted(lesser, key=lambda f: (f.severity is Severity.INFO, f.proof.since_s, f.name))
-    )
+    return tuple(sorted(lesser, key=_lesser_order))
+
+
+def _lesser_order(finding: Finding) -> tuple[bool, bool, float, str]:
+    """What is sure comes before what is only likely."""
+    unsure = finding.proof.confidence in {Confidence.LIKELY, Confidence.GUESS}
+    return (finding.severity is Severity.INFO, unsure, finding.proof.since_s, finding.name)
 
 
 def _verdict(evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str, str]) -> Verdict:

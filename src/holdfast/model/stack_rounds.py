@@ -7,7 +7,7 @@ from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill
 STILL_NEAR_S = 30.0  # a stillness is told again every few seconds while it lasts
 
 
-def looks_at(evidence: Evidence, task: TaskId) -> list[StacksSeen]:
+def looks_at(evidence: Evidence, task: TaskId | None) -> list[StacksSeen]:
     """All looks at a task's stacks before anybody began to end it, oldest first."""
     until_s = evidence.ending_s()
     exited = evidence.exit_of(task)

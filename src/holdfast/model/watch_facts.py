@@ -117,6 +117,7 @@ class LinkSeen(Fact):
     lasting_s: float = 0.0  # since when this queue does not empty
     # How often in the last minute what was sent again got through, on any link of the two.
     recovered: int = 0
+    recovered_here: int = 0  # and on the links between them
 
 
 @dataclass(frozen=True, slots=True)

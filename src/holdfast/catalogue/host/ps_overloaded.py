@@ -29,8 +29,16 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.pace import slowed
 from holdfast.model.remedies import AskHuman
-from holdfast.model.watch_facts import HostSampled, LinkSeen, TaskSampled, TaskSlow, TaskStill
+from holdfast.model.watch_facts import (
+    HostSampled,
+    LinkSeen,
+    StepsSeen,
+    TaskSampled,
+    TaskSlow,
+    TaskStill,
+)
 from holdfast.model.words import listed, wait
 
 LASTING_S = 20.0
@@ -103,6 +111,11 @@ def _waiting(evidence: Evidence, row: list[TaskSampled]) -> list[Fact]:
         and not (isinstance(fact, TaskSlow) and fact.factor <= 1)
     ]
     found += [
+        slow[-1]
+        for task in evidence.tasks
+        if task.trains and (slow := slowed(evidence, task)) and slow[-1].at_s >= since_s
+    ]
+    found += [
         link
         for link in evidence.of(LinkSeen)
         if link.peer == ps and link.send_bytes and link.at_s >= since_s
@@ -118,7 +131,7 @@ def _waiting(evidence: Evidence, row: list[TaskSampled]) -> list[Fact]:
 
 
 def _overloaded(task: TaskId, row: list[TaskSampled], limit: str, waiting: list[Fact]) -> Proof:
-    suffers = any(isinstance(fact, TaskSlow | TaskStill) for fact in waiting)
+    suffers = any(isinstance(fact, TaskSlow | TaskStill | StepsSeen) for fact in waiting)
     who = sorted({fact.task for fact in waiting if fact.task})
     return Proof(
         facts=(*row[-1:], *waiting[:4]),

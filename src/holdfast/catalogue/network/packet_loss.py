@@ -87,7 +87,7 @@ def _proof(evidence: Evidence, host: str, window: list[HostSampled]) -> Proof:
 
 
 def _lost_something(link: LinkSeen) -> bool:
-    return bool(link.retransmits or link.recovered)
+    return bool(link.retransmits or link.recovered_here)
 
 
 def _shared(links: list[LinkSeen]) -> TaskId | None:

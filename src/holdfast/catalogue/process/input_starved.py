@@ -28,6 +28,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pace import SLOWER, slowed
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
 from holdfast.model.stacks import Doing, Frame, doing, frames_of, main_thread, user_frame
@@ -37,7 +38,6 @@ from holdfast.model.words import seconds_text
 LOOKS_MIN, LOOKS_COUNTED = 3, 12
 OVER_S = 4.0
 MOST = 0.8  # of the looks
-SLOWER = 3.0  # how much longer steps must take than at their best
 GENERATORS = ("from_generator_op.py", "script_ops.py")
 
 
@@ -72,9 +72,8 @@ def _is_generator(thread: ThreadStack) -> bool:
 def _harm(evidence: Evidence, task: TaskId, last: StacksSeen) -> Fact | None:
     """What shows that steps suffer: they take much longer than at their best, or have stopped."""
     still = still_at(evidence, task, last.at_s)
-    steps = [fact for fact in evidence.of(StepsSeen, task) if fact.step_s > 0]
-    if steps and steps[-1].step_s >= SLOWER * min(fact.step_s for fact in steps):
-        return steps[-1]
+    if slow := slowed(evidence, task):
+        return slow[-1]
     behind = max(evidence.of(TaskSlow, task), key=lambda fact: fact.at_s, default=None)
     return behind if behind is not None and behind.factor >= SLOWER else still
 

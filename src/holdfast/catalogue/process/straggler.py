@@ -28,13 +28,22 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.pace import slowed
 from holdfast.model.remedies import AskHuman
-from holdfast.model.watch_facts import TaskSlow
-from holdfast.model.words import seconds_text
+from holdfast.model.stack_rounds import looks_at
+from holdfast.model.stacks import Doing, Frame, doing, main_thread, user_frame
+from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSlow
+from holdfast.model.words import listed, seconds_text
 
 HARMS = 3.0  # how many times slower
 CLEAR = 5.0  # one word is enough: it is the outcome of many steps
 RECENT_S = 90.0  # while it lasts it is told again, but not during an evaluation
+# Stacks may show a better reason, such as its input: so they are awaited, if not for ever.
+LOOKS_AWAITED, AWAIT_LOOKS_S = 4, 12.0
+LOOKS_MIN, LOOKS_COUNTED = 5, 12
+STEPS_MIN = 2  # slow ones between two looks: one alone may have been an evaluation
+MOST = 0.8  # of the looks
+OWN = frozenset({Doing.USER, Doing.LIBRARY, Doing.SLEEP, Doing.READING})
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -42,7 +51,9 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     for task in evidence.tasks:
         told = _lasting(evidence, task)
         if told and until_s - told[-1].at_s <= RECENT_S:
-            yield _proof(evidence, told)
+            yield _proof(evidence, told, until_s)
+        elif (slow := slowed(evidence, task)) and until_s - slow[-1].at_s <= RECENT_S:
+            yield from _by_stacks(evidence, task, slow)
 
 
 def _lasting(evidence: Evidence, task: TaskId) -> list[TaskSlow]:
@@ -53,10 +64,51 @@ def _lasting(evidence: Evidence, task: TaskId) -> list[TaskSlow]:
     return told
 
 
-def _proof(evidence: Evidence, told: list[TaskSlow]) -> Proof:
+def _by_stacks(evidence: Evidence, task: TaskId, slow: tuple[StepsSeen, ...]) -> Iterator[Proof]:
+    """Its steps have become slow, and look after look it works while the others wait for it."""
+    if not task.trains or slow[-1].step - slow[0].step < STEPS_MIN:
+        return
+    looks = looks_at(evidence, task)[-LOOKS_COUNTED:]
+    places = [frame for look in looks if (frame := _own_place(look))]
+    others = [one for one in evidence.tasks if one.trains and one != task]
+    enough = len(looks) >= LOOKS_MIN and len(places) >= MOST * len(looks)
+    if not enough or not others or not all(_waits(evidence, one, looks) for one in others):
+        return
+    best_s = min(fact.step_s for fact in evidence.of(StepsSeen, task) if fact.step_s > 0)
+    place = places[-1]
+    yield Proof(
+        facts=(slow[0], slow[-1], looks[0], looks[-1]),
+        culprit=task,
+        confidence=Confidence.HIGH,
+        says=f"{task} keeps {listed(others)} waiting: steps take {seconds_text(slow[-1].step_s)},"
+        f" {slow[-1].step_s / best_s:.1f} times as long as at their best, and {len(places)} of"
+        f" {len(looks)} looks found it in {place.name} at {place}",
+        do=(
+            f"see what {place.name} at {place} does in every step",
+            f"see it again: holdfast stacks RUN_DIR --task {task}",
+        ),
+    )
+
+
+def _own_place(look: StacksSeen) -> Frame | None:
+    main = main_thread(look)
+    return user_frame(main) if main is not None and doing(main) in OWN else None
+
+
+def _waits(evidence: Evidence, task: TaskId, looks: list[StacksSeen]) -> bool:
+    """Whether it was in TensorFlow's step nearly each time that the other one was looked at."""
+    own = [seen for seen in looks_at(evidence, task) if seen.at_s >= looks[0].at_s - 1]
+    mains = [main for seen in own if (main := main_thread(seen)) is not None]
+    steps = [main for main in mains if doing(main) is Doing.EXECUTE]
+    return len(mains) >= LOOKS_MIN and len(steps) >= MOST * len(mains)
+
+
+def _proof(evidence: Evidence, told: list[TaskSlow], until_s: float) -> Proof:
     first, last = told[0], told[-1]
     factor = min(fact.factor for fact in told)
-    sure = len(told) > 1 or factor >= CLEAR
+    looks = [look for look in looks_at(evidence, last.task) if look.at_s >= first.at_s]
+    seen = len(looks) >= LOOKS_AWAITED or until_s - first.at_s >= AWAIT_LOOKS_S
+    sure = seen and (len(told) > 1 or factor >= CLEAR)
     # Who failed was not ended by somebody who was slow.
     harms = factor >= HARMS and sure and not any(evidence.failures())
     pid = next(iter(evidence.pids_of(last.task)), None)
