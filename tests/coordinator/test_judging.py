@@ -9,7 +9,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted, Fact, ProcessSeen, TaskExited, TaskStarted
 from holdfast.model.findings import Finding
-from holdfast.model.watch_facts import StateChanged, StepsSeen
+from holdfast.model.watch_facts import StateChanged, StepsSeen, TaskSampled
 
 WORKER = TaskId("worker", 0)
 
@@ -99,8 +99,18 @@ def test_a_change_of_state_is_a_fact_and_told_once(desk: Desk) -> None:
 
 def test_a_healthy_sample_does_not_hurry_anybody(desk: Desk) -> None:
     desk.judge_at(1.0)
-    desk.take(StepsSeen(at_s=5.0, host="host-a", task=WORKER, step=3, source="log"))
+    sampled = TaskSampled(
+        at_s=5.0, host="host-a", task=WORKER, pid=1, state="S", over_s=10.0, cpu_share=0.5
+    )
+    desk.take(sampled)
     desk.at_s = 10.0
     assert not desk.judging.is_due()
     desk.at_s = 60.0
+    assert desk.judging.is_due()
+
+
+def test_steps_that_are_told_may_show_that_they_have_become_slow(desk: Desk) -> None:
+    desk.judge_at(1.0)
+    desk.take(StepsSeen(at_s=5.0, host="host-a", task=WORKER, step=3, source="log"))
+    desk.at_s = 10.0
     assert desk.judging.is_due()

@@ -154,3 +154,8 @@ def test_even_steps_are_told_within_three_of_them(step_s: float, count: int) -> 
     limit_s = habit.limit_s(at_s)
     assert limit_s >= 2 * step_s
     assert limit_s <= max(FLOOR_S, 3 * step_s)
+
+
+def test_however_uneven_a_task_is_three_of_its_longest_pauses_are_too_long() -> None:
+    habit, at_s = fed(30.0, 1.0, 30.0, 1.0, 30.0, 1.0)
+    assert habit.limit_s(at_s) == pytest.approx(90.0, rel=0.01)

@@ -47,6 +47,7 @@ AFTER_DEATH_S = 0.5
 # What is seen of one moment comes in several facts: the second look follows within a second.
 AFTER_WORD_S = 1.0
 AFTER_LOOK_S = 0.3
+AFTER_STEPS_S = 2.0
 AFTER_SAMPLE_S = 20.0  # what is told of healthy tasks changes little
 REST_FOR_WORK = 50  # judging takes 2 % of a core, not more, and only in trouble
 FORGET_S = 60.0  # a finding that no longer holds is told again when it comes back after this
@@ -61,7 +62,7 @@ LOOKS = (
     TaskSlow,
     TaskStill,
 )
-SAMPLES = (DiskMeasured, HostSampled, PathProbed, StepsSeen, TaskSampled, TaskStarted)
+SAMPLES = (DiskMeasured, HostSampled, PathProbed, TaskSampled, TaskStarted)
 
 Tell = Callable[[Finding, Evidence], None]
 
@@ -182,6 +183,8 @@ def _patience_s(fact: Fact, *, after_failure: bool) -> float | None:
         return AFTER_WORD_S
     if isinstance(fact, (*LOOKS, ProcessSeen)):
         return AFTER_LOOK_S
+    if isinstance(fact, StepsSeen):
+        return AFTER_STEPS_S
     if isinstance(fact, SAMPLES):
         return AFTER_SAMPLE_S
     return None

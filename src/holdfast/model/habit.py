@@ -90,12 +90,13 @@ class Habit:
         late_s = self._late_s if at_s < self._late_until_s else 0.0
         if self.gaps < GAPS_FEW:
             return max(FEW_FLOOR_S, FEW_PATIENCE * self._longest_s(at_s)) + late_s
-        pace_s = self.pace_s
-        uneven = math.exp(DEVIATIONS * self._deviation(pace_s))
+        pace_s, longest_s = self.pace_s, self._longest_s(at_s)
+        uneven_s = pace_s * math.exp(DEVIATIONS * self._deviation(pace_s))
         limit_s = max(
             FLOOR_S,
-            pace_s * max(STEPS_PATIENCE, uneven),
-            self._longest_s(at_s) * PAUSE_PATIENCE + self.look_s,
+            pace_s * STEPS_PATIENCE,
+            min(uneven_s, longest_s * FEW_PATIENCE),  # however uneven, there is a longest
+            longest_s * PAUSE_PATIENCE + self.look_s,
         )
         return limit_s + late_s
 

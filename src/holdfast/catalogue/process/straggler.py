@@ -39,7 +39,7 @@ HARMS = 3.0  # how many times slower
 CLEAR = 5.0  # one word is enough: it is the outcome of many steps
 RECENT_S = 90.0  # while it lasts it is told again, but not during an evaluation
 # Stacks may show a better reason, such as its input: so they are awaited, if not for ever.
-LOOKS_AWAITED, AWAIT_LOOKS_S = 4, 12.0
+LOOKS_AWAITED, LOOKS_OVER_S, AWAIT_LOOKS_S = 3, 4.0, 12.0
 LOOKS_MIN, LOOKS_COUNTED = 5, 12
 STEPS_MIN = 2  # slow ones between two looks: one alone may have been an evaluation
 MOST = 0.8  # of the looks
@@ -107,7 +107,9 @@ def _proof(evidence: Evidence, told: list[TaskSlow], until_s: float) -> Proof:
     first, last = told[0], told[-1]
     factor = min(fact.factor for fact in told)
     looks = [look for look in looks_at(evidence, last.task) if look.at_s >= first.at_s]
-    seen = len(looks) >= LOOKS_AWAITED or until_s - first.at_s >= AWAIT_LOOKS_S
+    seen = until_s - first.at_s >= AWAIT_LOOKS_S or (
+        len(looks) >= LOOKS_AWAITED and looks[-1].at_s - looks[0].at_s >= LOOKS_OVER_S
+    )
     sure = seen and (len(told) > 1 or factor >= CLEAR)
     # Who failed was not ended by somebody who was slow.
     harms = factor >= HARMS and sure and not any(evidence.failures())
