@@ -24,6 +24,7 @@ from holdfast.logdir.journal import read_journal
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.errors import HoldfastError
 from holdfast.model.facts import Fact, TaskStarted
+from holdfast.model.watch_facts import StateChanged
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 WAIT_S = 40.0
@@ -101,6 +102,12 @@ class Job:
     def until_fact(self, kind: type[FactKind]) -> FactKind:
         until(lambda: self.facts(kind), f"a {kind.__name__} in the journal")
         return self.facts(kind)[0]
+
+    def until_state(self, task: str, state: str) -> None:
+        def states() -> list[str]:
+            return [fact.state for fact in self.facts(StateChanged) if str(fact.task) == task]
+
+        until(lambda: state in states(), f"{task} to be {state}", wait_s=2 * WAIT_S)
 
     def pid_of(self, task: str) -> int:
         def started() -> list[int]:

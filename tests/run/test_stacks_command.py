@@ -82,6 +82,19 @@ def test_programs_get_all_of_it(job: Any, start: Start) -> None:
     assert told["moved"] == {}
 
 
+def test_native_frames_are_taken_of_those_only_that_are_known_to_be_hung(
+    job: Any, start: Start
+) -> None:
+    early = stacks("--native", "--once", "--task", "worker:0", cwd=start.place)
+    assert "not looked at: it is " in early.stdout
+    job.until_state("worker:1", "deadlocked")
+    told = stacks("--native", "--once", "--format", "json", cwd=start.place)
+    native = json.loads(told.stdout)["native"]
+    assert any("lock" in line for line in native["worker:1"])
+    assert any(".so" in line or "libc" in line for line in native["worker:1"])
+    assert native["worker:0"] == ["not looked at: it is starting, and looking would stop it"]
+
+
 def test_a_narrow_window_is_kept_to(job: Any, start: Start) -> None:
     rows = stacks("--once", "--no-merge", cwd=start.place, columns=40).stdout.splitlines()
     assert all(len(row) <= 40 for row in rows)

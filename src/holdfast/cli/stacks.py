@@ -17,14 +17,15 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.errors import HoldfastError, MissingInput, Unreachable, UsageError
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted
-from holdfast.model.watch_facts import StacksSeen
+from holdfast.model.watch_facts import StacksSeen, StateChanged
 from holdfast.model.words import listed
-from holdfast.probes.stacks import Sources
+from holdfast.probes.stacks import Sources, native_stacks
 from holdfast.views.sanitise import plain
 from holdfast.views.stacks_text import stacks_shown, stacks_text
 
 RUNS = "holdfast-runs"
 APART_S = 2.5
+HUNG = frozenset({"deadlocked", "livelocked", "stuck-on-storage"})  # by the watcher
 RUNS_LOOKED_AT_MAX = 200
 
 
@@ -34,6 +35,11 @@ RUNS_LOOKED_AT_MAX = 200
 @click.option("--merge/--no-merge", default=True, help="Tasks at the same place are shown once.")
 @click.option("--twice/--once", default=True, help="Look again 2.5 s later, and say who moved.")
 @click.option(
+    "--native",
+    is_flag=True,
+    help="C and C++ frames, too: only of tasks that are known to be hung, because it stops them.",
+)
+@click.option(
     "--format",
     "shape",
     type=click.Choice(["text", "json"]),
@@ -42,10 +48,12 @@ RUNS_LOOKED_AT_MAX = 200
     help="For people, or for programs.",
 )
 def command(
+    *,
     run_dir: Path | None,
     tasks: tuple[str, ...],
-    merge: bool,  # noqa: FBT001 - click passes flags so
-    twice: bool,  # noqa: FBT001
+    merge: bool,
+    twice: bool,
+    native: bool,
     shape: str,
 ) -> None:
     """Show the Python stacks of the tasks of a run that lives, all of them at one moment.
@@ -53,6 +61,9 @@ def command(
     RUN_DIR is by default the run that goes on below holdfast-runs/ here. No task is stopped for
     it: py-spy (pip install 'holdfast[stacks]') reads their memory while they run. A task in
     which nothing moves while the others wait for it is the one to look at.
+
+    --native stops a task for seconds, and its peers may take it for dead. So it is done only to
+    tasks that Holdfast has declared deadlocked, livelocked or stuck on storage.
 
     \b
     Exit codes: 0 somebody could be looked at; 69 nobody; 66 there is no such run, or no py-spy;
@@ -70,13 +81,18 @@ def command(
         )
     began_s = next((fact.began_unix_s for fact in Evidence(facts).of(AttemptStarted)), 0.0)
     rounds, unseen = _looked(live, folder, host=host, began_s=began_s, twice=twice)
+    below = _native(live, Evidence(facts)) if native else {}
     if shape == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(stacks_shown(rounds, unseen))).decode())
+        shown = stacks_shown(rounds, unseen) | ({"native": below} if native else {})
+        click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
     else:
         colour = wants_colour(sys.stdout)
         width = width_of(sys.stdout)
         text = stacks_text(rounds, unseen, merge=merge, width=width, colour=colour)
         click.echo(text, color=colour, nl=False)
+        for name, lines in below.items():
+            click.echo(f"\n{name}, with its native frames:")
+            click.echo("\n".join(plain(line) for line in lines))
     if not any(rounds):
         sys.exit(Unreachable.exit_code)
 
@@ -112,6 +128,22 @@ def _looked(
     seen = {one.task for look in rounds for one in look}
     rounds = [look for look in rounds if look]
     return rounds, {task: why for task, why in unseen.items() if task not in seen}
+
+
+def _native(live: LiveTasks, evidence: Evidence) -> dict[str, list[str]]:
+    """Of those that are known to be hung; of the others, why not."""
+    state = {fact.task: fact.state for fact in evidence.of(StateChanged)}
+    found: dict[str, list[str]] = {}
+    for task, pid in live.pids.items():
+        if state.get(task) not in HUNG:
+            now = state.get(task) or "of unknown state"
+            found[str(task)] = [f"not looked at: it is {now}, and looking would stop it"]
+            continue
+        try:
+            found[str(task)] = list(native_stacks(pid))
+        except OSError as error:
+            found[str(task)] = [f"not seen: {error}"]
+    return found
 
 
 def _chosen(live: LiveTasks, names: tuple[str, ...]) -> LiveTasks:

@@ -38,8 +38,8 @@ def py_spy_threads(pid: int, sources: Sources) -> tuple[ThreadStack, ...]:
     Never with `--native`, which stops the process for seconds, and never without
     `--nonblocking`: peers take a task that is stopped for dead.
     """
-    command = [_program(), "dump", "--nonblocking", "--json", "--pid", str(pid)]
-    code, out, err = _output(command)
+    command = [program(), "dump", "--nonblocking", "--json", "--pid", str(pid)]
+    code, out, err = told_by(command)
     if code != 0:
         if any(words in err for words in _FORBIDDEN):
             raise NotPermitted(f"the kernel lets us not read the memory of pid {pid}")
@@ -126,8 +126,9 @@ def blocked(pid: int, thread: int) -> str:
     return "timer" if "nanosleep" in channel else channel[:NAME_LENGTH_MAX]
 
 
-def _program() -> str:
-    beside = Path(sys.executable).with_name("py-spy")  # in our own environment, before PATH
+def program() -> str:
+    """Where py-spy is: in our own environment, else on the path."""
+    beside = Path(sys.executable).with_name("py-spy")
     folders = (beside.parent, *map(Path, os.get_exec_path()))
     for folder in folders:
         if os.access(folder / "py-spy", os.X_OK) and folder.is_absolute():
@@ -138,7 +139,7 @@ def _program() -> str:
     )
 
 
-def _output(command: list[str]) -> tuple[int, bytes, bytes]:
+def told_by(command: list[str], *, limit_s: float = LIMIT_S) -> tuple[int, bytes, bytes]:
     """Exit code and output of a program that gets neither long nor much to say."""
     process = subprocess.Popen(
         command,
@@ -150,7 +151,7 @@ def _output(command: list[str]) -> tuple[int, bytes, bytes]:
     assert process.stdout is not None
     assert process.stderr is not None
     told = {process.stdout: bytearray(), process.stderr: bytearray()}
-    until_s = time.monotonic() + LIMIT_S
+    until_s = time.monotonic() + limit_s
     try:
         with selectors.DefaultSelector() as selector:
             for stream in told:
@@ -158,7 +159,7 @@ def _output(command: list[str]) -> tuple[int, bytes, bytes]:
             while selector.get_map():
                 ready = selector.select(max(0.0, until_s - time.monotonic()))
                 if not ready:
-                    raise TimeoutError(f"py-spy took more than {LIMIT_S:.0f} s")
+                    raise TimeoutError(f"py-spy took more than {limit_s:.0f} s")
                 for key, _ in ready:
                     chunk = os.read(key.fd, 1 << 16)
                     if not chunk:
