@@ -202,7 +202,8 @@ def _once(facts: Iterable[Fact]) -> Iterator[Fact]:
     for fact in facts:
         key: object = id(fact)
         if isinstance(fact, LogLine | TracebackSeen) and (fact.offset or fact.line):
-            key = (type(fact), fact.task, fact.stream, fact.offset or -fact.line)
+            place = fact.offset or -fact.line
+            key = (type(fact), fact.task, fact.source, fact.stream, place)
             earlier = kept.get(key)
             if isinstance(earlier, LogLine | TracebackSeen):
                 if earlier.line >= fact.line:

@@ -69,6 +69,8 @@ class LogLine(Fact):
     stream: str = "err"
     line: int = 0  # counted from 1; 0 when it was read from the end and nobody counted
     offset: int = 0  # of the line's first byte: two readings of one line are one fact
+    source: str = ""  # the file it was read from, where that is not this run's own log
+    level: str = ""  # as the program has it: I, W, E, F; empty: it does not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,7 @@ class TracebackSeen(Fact):
     stream: str = "err"
     line: int = 0
     offset: int = 0
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,7 @@ class LastWords(Fact):
 
     lines: tuple[str, ...]
     stream: str = "err"
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +104,7 @@ class OutputEnded(Fact):
     lines_total: int
     lines_heard: int
     lines_left_out: int = 0  # heard, but beyond the bound on how many we keep
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

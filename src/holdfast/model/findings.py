@@ -9,6 +9,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Remedy
+from holdfast.model.wording import Words
 
 # Exit codes of `holdfast run` that causes choose.
 TRY_AGAIN_CODE = 75  # an infrastructure fault, safe to retry
@@ -48,6 +49,8 @@ class Proof:
     seen_at: TaskId | None = None  # who noticed, when that is not the culprit
     exit_code: int = 1  # of `holdfast run`, when this is the root cause
     severity: Severity | None = None  # None: as the cause has it
+    place: str = ""  # what is to blame where that is no task: a host, a device, a file and line
+    symptom: bool = False  # only the aftermath of something: a root cause elsewhere explains it
 
     @property
     def since_s(self) -> float:
@@ -57,14 +60,21 @@ class Proof:
 Detect = Callable[[Evidence], Iterator[Proof]]
 
 
+def never(evidence: Evidence) -> Iterator[Proof]:
+    """For a cause that only words can prove."""
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """One way a job fails. Its name, page and fixture all follow from its file name."""
 
     family: str  # one of FAMILIES
-    detect: Detect
     remedy: Remedy
+    detect: Detect = never
     hears: tuple[Pattern, ...] = ()  # log lines that agents must ship for it
+    words: tuple[Words, ...] = ()  # what proves it where logs are all there is
+    do: tuple[str, ...] = ()  # what to do, when words alone have proven it
     echo: bool = False  # an aftermath by nature: a root cause elsewhere explains it
     yields_to: frozenset[str] = frozenset()  # causes that say the same of a task, more exactly
     preview: bool = True  # reported, never acted on, until the bench has proven it
@@ -97,6 +107,22 @@ class Finding:
     def severity(self) -> Severity:
         return self.proof.severity or self.cause.severity
 
+    @property
+    def is_echo(self) -> bool:
+        """Whether it is an aftermath: a root cause elsewhere explains it."""
+        return self.cause.echo or self.proof.symptom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unusual:
+    """A line that stands out where no cause is proven: where to begin reading."""
+
+    task: TaskId | None
+    file: str
+    line: int  # 0: nobody counted
+    text: str
+    why: str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
@@ -107,3 +133,4 @@ class Diagnosis:
     healthy: tuple[TaskId, ...] = ()
     unknown: tuple[str, ...] = ()
     broken: Mapping[str, str]  # rules that crashed: they prove nothing, and hide nothing
+    unusual: tuple[Unusual, ...] = ()  # of logs that prove no cause, and are not well

@@ -64,7 +64,7 @@ def steps_told(piece: bytes, known: Steps = UNTOLD) -> Steps:
     text = piece[-PIECE_BYTES_MAX:].decode("utf-8", "replace")
     *whole, rest = text.replace("\r", "\n").replace("\b", "\n").split("\n")
     for line in _telling([*(line + "\n" for line in whole), rest]):
-        known = _told_by(_without_escapes(line), known)
+        known = _told_by(without_escapes(line), known)
     return known
 
 
@@ -84,7 +84,7 @@ def _telling(lines: list[str]) -> list[str]:
     return last[::-1]
 
 
-def _without_escapes(line: str) -> str:
+def without_escapes(line: str) -> str:
     if "\x1b" not in line:
         return line
     start, kept = 0, []

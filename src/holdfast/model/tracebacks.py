@@ -11,15 +11,16 @@ CODE_LENGTH_MAX = 200
 MESSAGE_LINES_MAX = 40
 MESSAGE_LENGTH_MAX = 8_000
 
-_INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen ")
+_INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen |\.pyx:\d")
 _OF_A_GROUP = "  | "  # in front of every line of an ExceptionGroup
 _FRAME = Pattern(r'^\s+File "([^"]*)", line (\d+)(?:, in (.*))?$')
-_EXCEPTION = Pattern(r"^([A-Za-z_][\w.]*)(?:: ?(.*))?$")
+# With another in brackets, as Ray has it: RayTaskError(ValueError).
+_EXCEPTION = Pattern(r"^([A-Za-z_][\w.]*(?:\([A-Za-z_][\w.]*\))?)(?:: ?(.*))?$")
 # What certainly is not a continuation of an exception's message.
 _NEXT_RECORD = Pattern(
     r"^(?:[IWEF]\d{4} |\d{4}-\d\d-\d\d[ T]|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):"
     r"|Traceback \(most recent|During handling of the above|The above exception was"
-    r"|Exception ignored in)"
+    r"|Exception ignored in|Exception in thread )"
 )
 # TensorFlow puts where a graph's node was defined, again and again, before what went wrong.
 _GRAPH_NOISE = Pattern(
@@ -76,7 +77,9 @@ class TracebackReader:
         return True
 
     def _keep(self, line: str) -> None:
-        if not _GRAPH_NOISE.search(line):
+        """Of a message that quotes another process's traceback, the frames tell, too."""
+        quotes = any(HEADER in kept for kept in self.message)
+        if quotes or not _GRAPH_NOISE.search(line):
             self.message.append(line)
 
     def result(self) -> Traceback | None:
