@@ -74,6 +74,7 @@ class Cause:
     detect: Detect = never
     hears: tuple[Pattern, ...] = ()  # log lines that agents must ship for it
     words: tuple[Words, ...] = ()  # what proves it where logs are all there is
+    where: tuple[Pattern, ...] = ()  # lines near its words: a group `culprit` says where it is
     do: tuple[str, ...] = ()  # what to do, when words alone have proven it
     echo: bool = False  # an aftermath by nature: a root cause elsewhere explains it
     yields_to: frozenset[str] = frozenset()  # causes that say the same of a task, more exactly

@@ -1,0 +1,151 @@
+"""The tracebacks of one log, read side by side: one for each of those who write to it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.model.log_prefix import Said
+from holdfast.model.pattern import Pattern
+from holdfast.model.tracebacks import HEADER, Traceback, TracebackReader
+
+OPEN_MAX = 64  # at once; of more, the one that has waited longest ends
+IDLE_LINES_MAX = 200  # lines of others, after which a traceback is over
+LINES_MAX = 2_000  # of one traceback
+EMBEDDED_LINES_MAX = 400
+_MARGIN = Pattern(r"^ *\| ?")  # before the lines of an ExceptionGroup
+_RULE = Pattern(r"^ *\+[-+]+(?: [\d.]+ -+)?$")  # before, between and after its members
+_MEMBER = Pattern(r"^ *\+[-+]+ \d+ -+$")
+_FRAME = 'File "'
+_RAY = "ray::"  # who runs code elsewhere puts that stack behind the exception's name
+_INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A whole traceback, who wrote it, and where it began."""
+
+    traceback: Traceback
+    said: Said
+    line: int
+    offset: int
+
+
+@dataclass(slots=True)
+class _Open:
+    said: Said  # the header
+    line: int
+    offset: int
+    group: bool = False
+    reader: TracebackReader = field(default_factory=TracebackReader)
+    bare: bool = False  # a line came without the header's prefix
+    after_frame: bool = False
+    lines: int = 0
+    touched: int = 0
+
+
+class Part(StrEnum):
+    """What a line is to the traceback that it belongs to."""
+
+    NONE = ""
+    STACK = "stack"  # the header, frames, the exception's own line, what is indented below it
+    MESSAGE = "message"  # below the exception's line: more of its message, or something else
+
+
+@dataclass(slots=True)
+class Tracebacks:
+    """Fed with lines; says which of them belong to a traceback, and which tracebacks are whole."""
+
+    _open: dict[str, _Open] = field(default_factory=dict)
+    _lines: int = 0
+
+    @property
+    def are_open(self) -> bool:
+        return bool(self._open)
+
+    def take(self, said: Said, *, line: int, offset: int) -> tuple[list[Found], Part]:
+        """The tracebacks that this line ends, and what it is to one that is open."""
+        self._lines += 1
+        ended = list(self._idle())
+        known = self._open.get(said.speaker)
+        had_exception = known is not None and bool(known.reader.exception)
+        header = said.text.rstrip().endswith(HEADER)
+        if known is not None and not (header and had_exception) and self._feed(known, said):
+            known.touched = self._lines
+            if (header or _RAY in said.text) and known.reader.exception and not had_exception:
+                # What follows is the inner one: its frames, and its own exception.
+                ended += self._end(said.speaker)
+                self._begin(said, line, offset, group=False)
+            below = had_exception and said.carried[:1] not in {"", " ", "\t"}
+            return ended, Part.MESSAGE if below else Part.STACK
+        group = known is not None and known.group
+        ended += self._end(said.speaker)
+        if header or (group and _MEMBER.search(said.carried)):
+            self._begin(said, line, offset, group=group or "Exception Group" in said.text)
+            return ended, Part.STACK
+        return ended, Part.NONE
+
+    def end(self) -> list[Found]:
+        """What was open at the end of the log."""
+        return [found for speaker in list(self._open) for found in self._end(speaker)]
+
+    def _begin(self, said: Said, line: int, offset: int, *, group: bool) -> None:
+        if len(self._open) < OPEN_MAX:
+            self._open[said.speaker] = _Open(said, line, offset, group, touched=self._lines)
+
+    def _idle(self) -> Iterator[Found]:
+        idle = [
+            speaker
+            for speaker, one in self._open.items()
+            if self._lines - one.touched > IDLE_LINES_MAX or one.lines >= LINES_MAX
+        ]
+        for speaker in idle:
+            yield from self._end(speaker)
+
+    def _end(self, speaker: str) -> Iterator[Found]:
+        one = self._open.pop(speaker, None)
+        if one is not None and (found := one.reader.result()):
+            yield Found(found, one.said, one.line, one.offset)
+
+    def _feed(self, known: _Open, said: Said) -> bool:
+        text = _continued(known, said)
+        if text is None:
+            return False
+        if known.group:
+            if _RULE.search(text):
+                return False
+            margin = _MARGIN.search(text)
+            text = text[margin.end() :] if margin else text
+            if text.endswith(HEADER):
+                return False
+        known.lines += 1
+        known.after_frame = text.lstrip().startswith(_FRAME)
+        return known.reader.take(text)
+
+
+def _continued(known: _Open, said: Said) -> str | None:
+    """What a line adds to an open traceback; None where it begins something of its own."""
+    if not said.is_record:
+        known.bare = True
+        return said.carried
+    if known.bare or known.reader.exception or not known.said.is_record:
+        return None
+    # A logger that puts its prefix before every line may have taken the indentation.
+    if known.after_frame or said.text.startswith(_FRAME):
+        return _INDENT + said.text
+    return said.text
+
+
+def embedded(said: Said, *, line: int, offset: int) -> list[Found]:
+    """The tracebacks inside one record, with real line ends or with those that were escaped."""
+    start = said.text.find(HEADER)
+    inside = said.text[start:] if start >= 0 else ""
+    if "\n" not in inside:
+        inside = inside.replace("\\n", "\n").replace('\\"', '"')
+    if "\n" not in inside:
+        return []
+    reading = Tracebacks()
+    found: list[Found] = []
+    for number, text in enumerate(inside.split("\n")[:EMBEDDED_LINES_MAX]):
+        one = Said(text=text, carried=text)
+        found += reading.take(one, line=line, offset=offset + number)[0]
+    return [Found(one.traceback, said, line, one.offset) for one in (*found, *reading.end())]
