@@ -1,32 +1,39 @@
 """Every cause fires on its own fixture and stays quiet on its near misses.
 
-A case is a title, some words about where it was cut from, a journal, and what it must yield:
+A case is a title, some words about where it was cut from, a journal or some logs, and what it
+must yield:
 
     expect: disk-full at worker:0, echoes worker:1; killed-by-signal at worker:2
+    expect: oom-accelerator at "GPU 0"      to blame is no task
     expect: nothing             nobody failed, nobody is accused
     expect: cannot-tell         somebody failed, and nobody is accused
 
 Below it may stand how sure we are, and the sentence itself or its beginning:
 
     says: certain: worker:0 could not write at /data/ckpt-40
+
+Logs stand as they are in a block named log; a line `=== worker-1.err` begins the next file.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from holdfast.diagnose import catalogue, diagnose, page, telling_lines
+from holdfast.diagnose import catalogue, diagnose, page, telling_lines, words_to_hear
 from holdfast.model.codec import decode
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, LogLine, UnknownFact
 from holdfast.model.families import FAMILIES
 from holdfast.model.findings import Diagnosis, Finding, Verdict
+from holdfast.model.hearing import hear_text, settle
+from holdfast.model.pattern import AnyOf
 
 FIXTURES = Path(__file__).parent.parent / "causes"
 CASE = re.compile(
-    r"^## (?P<title>[^\n]+)\n(?:(?!```|## )[^\n]*\n)*```journal\n(?P<journal>.*?)```\n"
+    r"^## (?P<title>[^\n]+)\n(?:(?!```|## )[^\n]*\n)*```(?P<kind>journal|log)\n(?P<text>.*?)```\n"
     r"expect: (?P<expect>[^\n]+)$(?:\nsays: (?P<says>[^\n]+)$)?",
     re.DOTALL | re.MULTILINE,
 )
@@ -37,20 +44,22 @@ HEADINGS = [
     "## What to do",
     "## When this accusation would be wrong",
 ]
-JOURNAL_LINES_MAX = 25
+CASE_LINES_MAX = 25
+NEXT_FILE = re.compile(r"^=== (\S+)\n", re.MULTILINE)
 OF_THIS_MACHINE = re.compile(r"/root/|/home/(?!user/)|pyenv")
 
 
 class Case(NamedTuple):
     fixture: str
     title: str
-    journal: str
+    kind: str
+    text: str
     expect: str
     says: str | None
 
 
 CASES = [
-    Case(path.stem, found["title"], found["journal"], found["expect"], found["says"])
+    Case(path.stem, *found.group("title", "kind", "text", "expect", "says"))
     for path in sorted(FIXTURES.glob("*.md"))
     for found in CASE.finditer(path.read_text())
 ]
@@ -64,6 +73,26 @@ def reaches_us(fact: Fact) -> bool:
     return not isinstance(fact, LogLine) or telling_lines().first(fact.text.encode(), 0) >= 0
 
 
+@cache
+def telling() -> AnyOf:
+    """Of logs that somebody hands us, only such lines are read."""
+    return AnyOf(words_to_hear())
+
+
+def files_in(text: str) -> list[tuple[str, bytes]]:
+    first, *parts = NEXT_FILE.split(text)
+    named = list(zip(parts[::2], parts[1::2], strict=True))
+    if first:
+        named.insert(0, ("job.log", first))
+    return [(name, log.encode()) for name, log in named]
+
+
+def facts_of(case: Case) -> list[Fact]:
+    if case.kind == "journal":
+        return [decode(line) for line in case.text.splitlines()]
+    return settle([hear_text(name, log, telling()) for name, log in files_in(case.text)])
+
+
 def in_words(diagnosis: Diagnosis) -> str:
     if diagnosis.findings:
         return "; ".join(map(_finding, diagnosis.findings))
@@ -72,14 +101,16 @@ def in_words(diagnosis: Diagnosis) -> str:
 
 def _finding(finding: Finding) -> str:
     echoes = " ".join(sorted(str(echo.task) for echo in finding.echoes))
-    culprit = finding.proof.culprit or "nobody"
+    place = f'"{finding.proof.place}"' if finding.proof.place else "nobody"
+    culprit = finding.proof.culprit or place
     return f"{finding.name} at {culprit}" + (f", echoes {echoes}" if echoes else "")
 
 
 @each_case
 def test_diagnosis(case: Case) -> None:
-    seen = [decode(line) for line in case.journal.splitlines()]
-    diagnosis = diagnose(Evidence(filter(reaches_us, seen)))
+    seen = facts_of(case)
+    reached = filter(reaches_us, seen) if case.kind == "journal" else seen
+    diagnosis = diagnose(Evidence(reached))
     assert in_words(diagnosis) == case.expect
     assert not diagnosis.broken
     if case.says:
@@ -90,8 +121,7 @@ def test_diagnosis(case: Case) -> None:
 @each_case
 def test_a_finding_says_what_to_do(case: Case) -> None:
     """One sentence, at least one thing to do, and facts that prove it."""
-    seen = [decode(line) for line in case.journal.splitlines()]
-    for finding in diagnose(Evidence(seen)).findings:
+    for finding in diagnose(Evidence(facts_of(case))).findings:
         proof = finding.proof
         assert proof.facts
         assert "\n" not in proof.says
@@ -102,10 +132,11 @@ def test_a_finding_says_what_to_do(case: Case) -> None:
 
 @each_case
 def test_a_case_can_be_read(case: Case) -> None:
-    lines = case.journal.splitlines()
-    assert len(lines) <= JOURNAL_LINES_MAX
-    assert not OF_THIS_MACHINE.search(case.journal)
-    facts = [decode(line) for line in lines]
+    assert len(case.text.splitlines()) <= CASE_LINES_MAX
+    assert not OF_THIS_MACHINE.search(case.text)
+    if case.kind == "log":
+        return
+    facts = facts_of(case)
     assert {fact.host for fact in facts} <= {"host-a", "host-b", "host-c"}
     assert not any(isinstance(fact, UnknownFact) for fact in facts)
 
@@ -114,7 +145,8 @@ def test_a_case_can_be_read(case: Case) -> None:
 def test_every_case_in_a_fixture_is_run(path: Path) -> None:
     text = path.read_text()
     cases = sum(case.fixture == path.stem for case in CASES)
-    assert cases == text.count("\n## ") == text.count("```journal")
+    blocks = text.count("```journal\n") + text.count("```log\n")
+    assert cases == text.count("\n## ") == blocks
     assert path.stem in catalogue()
 
 

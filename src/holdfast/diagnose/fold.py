@@ -18,7 +18,7 @@ KNOWN_BEFORE = (SpecRead, SpecUnreadable, EnvironmentSeen)
 def fold(proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence) -> tuple[Finding, ...]:
     """The root findings, culprit first, each with the echoes it explains."""
     exact = _most_exact(list(proven))
-    roots = _roots([finding for finding in exact if not finding.cause.echo], waits)
+    roots = _roots([finding for finding in exact if not finding.is_echo], waits)
     roots.sort(key=lambda root: _order(root, roots, waits, evidence))
     victims = [finding for finding in exact if finding not in roots]
     echoes = {index: list(_noticed(root)) for index, root in enumerate(roots)}
@@ -53,7 +53,7 @@ def _is_explained(resort: Finding, proven: list[Finding]) -> bool:
     until_s = resort.proof.since_s + READING_LAG_S
     return any(
         finding.proof.seen_at == resort.proof.culprit
-        or (not finding.cause.echo and finding.proof.since_s <= until_s)
+        or (not finding.is_echo and finding.proof.since_s <= until_s)
         for finding in proven
         if not finding.cause.last_resort
     )

@@ -12,6 +12,7 @@ from holdfast.model.facts import (
     UnknownFact,
 )
 from holdfast.model.findings import Finding
+from holdfast.model.log_facts import LogsGiven
 from holdfast.model.signals import signal_name
 
 
@@ -22,6 +23,7 @@ def what_stays_unknown(evidence: Evidence, findings: Sequence[Finding]) -> tuple
         *_absent(evidence, findings),
         *_blind(evidence),
         *_unread(evidence),
+        *(note for given in evidence.of(LogsGiven) for note in given.notes),
         *_unfinished(evidence),
     )
 

@@ -46,7 +46,7 @@ def waits_for(evidence: Evidence, proven: Iterable[Finding]) -> WaitsFor:
     edges: dict[TaskId, set[TaskId]] = {}
     for finding in proven:
         speaker = finding.proof.seen_at
-        if not finding.cause.echo or speaker is None:
+        if not finding.is_echo or speaker is None:
             continue
         named = {name for fact in finding.proof.facts for name in named_tasks(fact)}
         if finding.proof.culprit is not None:

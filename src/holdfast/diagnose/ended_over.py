@@ -1,0 +1,84 @@
+"""What the last words of a failed task prove, by causes that nothing but words can prove."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+from holdfast.diagnose.log_hits import Hit, Vocabulary
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import LastWords, LogLine, TaskExited, TracebackSeen
+from holdfast.model.findings import Cause, Confidence, Finding, Proof, never
+from holdfast.model.noise import is_noise
+from holdfast.model.wording import Weight
+
+PLAIN = "python-exception-user-code"  # an exception of which nothing better is known
+
+
+def ended_over(
+    evidence: Evidence, proven: Iterable[Finding], causes: Mapping[str, Cause]
+) -> list[Finding]:
+    """All findings, with better ones for exceptions whose own words say why."""
+    told = list(proven)
+    explained = {
+        task
+        for finding in told
+        if finding.cause.family != PLAIN and not finding.is_echo
+        for task in (finding.proof.culprit, finding.proof.seen_at)
+    }
+    better = [
+        found
+        for failure in evidence.failures()
+        if failure.task not in explained and (found := _found(evidence, failure, causes))
+    ]
+    tasks = {finding.proof.culprit for finding in better}
+    return [
+        *(one for one in told if one.cause.family != PLAIN or one.proof.culprit not in tasks),
+        *better,
+    ]
+
+
+def _found(evidence: Evidence, failure: TaskExited, causes: Mapping[str, Cause]) -> Finding | None:
+    hits = _vocabulary(tuple(causes.items())).hits(list(_last_words(evidence, failure.task)))
+    hit = next((hit for hit in hits if _proves(hit)), None)
+    if hit is None:
+        return None
+    return Finding(
+        name=hit.name,
+        cause=hit.cause,
+        proof=Proof(
+            facts=(hit.fact, failure),
+            culprit=failure.task,
+            confidence=Confidence.HIGH,
+            says=hit.says,
+            do=hit.cause.do or (f"read more: holdfast explain {hit.name}",),
+        ),
+    )
+
+
+def _proves(hit: Hit) -> bool:
+    """What blames another is not what this task ended over."""
+    words = hit.words
+    of_itself = hit.culprit in {None, hit.fact.task} and not words.blames_nobody
+    return words.weight is Weight.PROOF and not hit.is_symptom and of_itself
+
+
+def _last_words(evidence: Evidence, task: TaskId | None) -> Iterator[LogLine | TracebackSeen]:
+    """The traceback that ended it; without one, its last lines, the last one first."""
+    seen = evidence.last_traceback(task)
+    if seen is not None:
+        yield seen
+        return
+    for words in evidence.of(LastWords, task):
+        for line in reversed(words.lines):
+            if not is_noise(line):
+                yield LogLine(
+                    at_s=words.at_s, host=words.host, task=task, text=line, stream=words.stream
+                )
+
+
+@cache
+def _vocabulary(causes: tuple[tuple[str, Cause], ...]) -> Vocabulary:
+    """Of the causes that have no other way to be found."""
+    return Vocabulary(
+        {name: cause for name, cause in causes if cause.detect is never and not cause.echo}
+    )
