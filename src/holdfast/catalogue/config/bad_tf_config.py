@@ -30,6 +30,7 @@ from holdfast.model.facts import TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Words
 
 RESOLVER = Pattern(r"/tfconfig_cluster_resolver\.py:")
 READS = Pattern(r"/tfconfig_cluster_resolver\.py:|TF_CONFIG")
@@ -96,6 +97,31 @@ def _sentence(message: str) -> str:
     return message.partition("\n")[0][:200]
 
 
+WORDS = (
+    Words(WRONG_TASK, says="{who} is not in the cluster that its TF_CONFIG describes: {line}"),
+    Words(
+        Pattern(
+            r'in TF_CONFIG\b.*must|"?(?:cluster|task|task_type)"? is not found in (?:the `task`'
+            r" part of )?TF_CONFIG|Disallowed task type found in cluster spec"
+            r"|not found in cluster_spec|There must be at most one '(?:chief|evaluator)' job"
+            r"|Task \d+ was not defined in job|No such job in cluster|No task with index \d+ in job"
+            r"|Job \S+ was not defined in cluster"
+            r"|is not a valid task_(?:type|id)|`?task_type`? .* not (?:in|found in) `?cluster"
+            r"|TF_CONFIG environment is not set correctly|`task\.type` in TF_CONFIG"
+            r"|You must have `chief` or `worker` jobs|If `master` node exists in `cluster`"
+            r"|Task index must be non-negative|Must specify an explicit `(?:job_name|task_index)`"
+        ),
+        says="{who} has a definition of the cluster that does not fit: {line}",
+    ),
+    Words(
+        Pattern(
+            r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|LOCAL_RANK) expected"
+            r"|rank should be in the interval|Duplicate GPU detected ?: rank \d+"
+        ),
+        says="{who} was told a wrong place among the tasks: {line}",
+    ),
+)
+
 cause = Cause(
     family="cluster-spec-mismatch",
     detect=detect,
@@ -107,5 +133,10 @@ cause = Cause(
             *("spec-bad-address", "spec-duplicate-address", "spec-evaluator-listed"),
             *("spec-two-chiefs", "spec-unreadable", "spec-without-cluster", "spec-wrong-task"),
         }
+    ),
+    words=WORDS,
+    do=(
+        'print it in every task: echo "$TF_CONFIG" | python -m json.tool',
+        "use the same cluster everywhere, and a type and index that are in it",
     ),
 )

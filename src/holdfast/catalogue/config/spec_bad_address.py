@@ -40,8 +40,10 @@ from holdfast.model.definitions import (
 )
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Proof, Severity
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.spec import KNOWN_ROLES, task_named
+from holdfast.model.wording import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +125,24 @@ def _role(role: str) -> Iterator[Wrong]:
     )
 
 
+WORDS = (
+    Words(
+        Pattern(r"Started server with target: grpc://(?:\s+\S|\S+\s+\S*:\d)"),
+        says="{who} listens at an address with a blank space in it: {line}",
+    ),
+    Words(
+        Pattern(
+            r"Could not interpret \S+ as a host-port pair|Could not parse port for local server"
+        ),
+        says="{who} has an address that nobody can use: {line}",
+    ),
+)
+
 cause = Cause(
     family="cluster-spec-mismatch",
     detect=detect,
     remedy=AskHuman(),
     preview=False,
+    words=WORDS,
+    do=("write each address as host:port, without blanks, in every definition",),
 )

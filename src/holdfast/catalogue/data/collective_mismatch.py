@@ -35,6 +35,7 @@ from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.tracebacks import own_frames
+from holdfast.model.wording import Words
 from holdfast.model.words import listed
 
 SHAPE = Pattern(
@@ -123,9 +124,50 @@ def _difference(line: LogLine) -> str:
     return f"{line.task} came with a {own} where another task had a {others}"
 
 
+WORDS = (
+    Words(SHAPE, blames_nobody=True, says="tasks disagree about a collective operation: {line}"),
+    Words(KIND, blames_nobody=True, says="tasks disagree about a collective operation: {line}"),
+    Words(
+        Pattern(
+            r"Detected mismatch between collectives on ranks\. (?P<culprit>Rank \d+) is running"
+        ),
+        says="{culprit} runs another collective operation than the rest: {line}",
+    ),
+    Words(
+        Pattern(
+            r"(?:is assigned to device|Device) (?P<culprit>\S+) (?:with type \w+ )?"
+            r"(?:and group_key \d+ but that group|is joining a group (?:with|that is already full))"
+        ),
+        says="{culprit} is not in the group that its peers have: {line}",
+    ),
+    Words(
+        Pattern(
+            r"has group_size \d+ and group_key ?\d+ but that group has size"
+            r"|op\.preamble\.length <= op\.nbytes|MPI_ERR_TRUNCATE: message truncated"
+            r"|[Mm]essage truncated ?: received? \d+ bytes instead of|mismatch in collective sizes"
+        ),
+        says="{who} sends another size or number of tensors than its peers: {line}",
+    ),
+    Words(
+        Pattern(
+            r"Mismatched (?:ALLREDUCE|ALLGATHER|BROADCAST|REDUCESCATTER|ALLTOALL|ADASUM|JOIN"
+            r"|collective operations|data types|\w+ tensor (?:shapes|ranks)|\w+ root ranks"
+            r"|\w+ CPU/GPU device)|One rank (?:did|had|specified|sent) .*but another"
+            r"|Detected mismatch between collectives on ranks"
+            r"|Mismatched MPI operations"
+        ),
+        says="{who} asks for another collective operation than its peers: {line}",
+    ),
+)
+
 cause = Cause(
     family="collective-order-mismatch",
     detect=detect,
     hears=(SHAPE, KIND),
     remedy=AskHuman(),
+    words=WORDS,
+    do=(
+        "log the order of collective operations in every task, and compare",
+        "let all tasks take the same branches: no collective under a condition that differs",
+    ),
 )

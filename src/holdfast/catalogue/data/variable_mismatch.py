@@ -28,6 +28,7 @@ from holdfast.model.facts import LogLine, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Words
 from holdfast.model.words import listed
 
 DIFFERS = Pattern(
@@ -37,6 +38,12 @@ DIFFERS = Pattern(
     r"|Output \d+ of type (\w+?)(?:_ref)? does not match declared output type (\w+?)(?:_ref)? for"
     r"|Trying to read variable with wrong dtype\. Expected (\w+) got (\w+)"
 )
+SHAPES = Pattern(
+    r"Assign requires shapes of both tensors to match"
+    r"|var and (?:delta|grad) do not have the same shape"
+)
+RESTORED = Pattern(r"[Nn]ode:? save(?:_\d+)?/|Restoring from checkpoint failed")
+SAYS = "a variable is not the same in all tasks, or in the checkpoint: {line}"
 NODE = Pattern(r"\{\{node ([\w./-]+?)(?:/(?:Assign|read|Read|ApplyGradientDescent)\w*)?\}\}")
 
 
@@ -83,4 +90,15 @@ def _variable(evidence: Evidence, fact: LogLine | TracebackSeen) -> str:
     return f"the variable {found.group(1)}" if found else "a variable"
 
 
-cause = Cause(family="shape-mismatch", detect=detect, hears=(DIFFERS,), remedy=AskHuman())
+cause = Cause(
+    family="shape-mismatch",
+    detect=detect,
+    hears=(DIFFERS,),
+    words=(Words(SHAPES, says=SAYS, unless=RESTORED, blames_nobody=True),),
+    do=(
+        "compare name, shape and dtype of every variable in all tasks, and in the checkpoint",
+        "give all of them the same program and flags, and no checkpoint of another model",
+    ),
+    remedy=AskHuman(),
+    yields_to=frozenset({"checkpoint-of-other-model"}),
+)

@@ -26,7 +26,9 @@ from collections.abc import Iterator
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import CgroupKilledForMemory, Fact, KernelKilledForMemory, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Words
 
 KILLED_CODE = 137
 SIGKILL = 9
@@ -83,4 +85,22 @@ def _proof(
     )
 
 
-cause = Cause(family="oom-host", detect=detect, remedy=AskHuman(), preview=False)
+cause = Cause(
+    family="oom-host",
+    detect=detect,
+    words=(
+        Words(
+            Pattern(
+                r"[Mm]emory cgroup out of memory: Kill(?:ed)? process (?P<culprit>\d+ \([^)]+\))"
+            )
+        ),
+        Words(Pattern(r"oom-kill:constraint=CONSTRAINT_MEMCG\S*,task=(?P<culprit>[^,\s]+)")),
+        Words(Pattern(r"Task in \S+ killed as a result of limit of (?P<culprit>\S+)")),
+    ),
+    do=(
+        "see whose limit it was: dmesg -T | grep -i 'memory cgroup out of memory'",
+        "raise the memory limit, or use smaller batches, buffers and variables",
+    ),
+    remedy=AskHuman(),
+    preview=False,
+)

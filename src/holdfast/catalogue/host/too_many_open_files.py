@@ -26,6 +26,7 @@ from holdfast.model.facts import Fact, LimitSeen
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Words
 
 REACHED = Pattern(r"Too many open files|EMFILE|File descriptor limit reached")
 IN_SYSTEM = Pattern(r"Too many open files in system")
@@ -58,6 +59,15 @@ cause = Cause(
     family="too-many-open-files",
     detect=detect,
     hears=(REACHED,),
+    words=(
+        Words(REACHED),
+        Words(Pattern(r"received \d+ items of ancdata|exceeded[^\n]{0,40}open files limit")),
+    ),
+    do=(
+        "raise the limit before the start: ulimit -n 65536",
+        "look for a leak: ls -l /proc/PID/fd",
+    ),
+    where=(Pattern(r"(?P<culprit>/[^\s;:'\"]+); Too many open files"),),
     remedy=AskHuman(),
     preview=False,
 )

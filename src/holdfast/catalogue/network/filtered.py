@@ -28,8 +28,10 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof
 from holdfast.model.lost_hosts import silent_hosts
 from holdfast.model.path import Outcome
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import CUT, Standing, missing, views
+from holdfast.model.wording import Weight, Words
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -68,9 +70,65 @@ def _proof(evidence: Evidence, standing: Standing) -> Proof:
     )
 
 
+WORDS = (
+    # PyTorch's rendezvous: it has tried all addresses of a name, none led anywhere.
+    Words(
+        Pattern(
+            r"(?:failed to connect to any network address of|while trying to connect to)"
+            r" \((?P<culprit>[^,()]+), \d+\)"
+        ),
+        says="no address of {culprit} could be reached: {line}",
+    ),
+    Words(
+        Pattern(
+            r"(?:client socket has failed to connect to|[Ff]ailed to connect to|connect(?:ing)? to"
+            r"|dial tcp) ?['\"]?(?P<culprit>\[?[\w.:-]*[\w.]\]?:\d{2,5})\b"
+            r".*(?:[Cc]onnection timed out|ETIMEDOUT|i/o timeout|No route to host|EHOSTUNREACH"
+            r"|Network is unreachable|ENETUNREACH|timed out)"
+        ),
+        says="no way leads to {culprit}: {line}",
+    ),
+    Words(
+        Pattern(
+            r"No route to host|Network is unreachable|EHOSTUNREACH|ENETUNREACH|NoRouteToHost"
+            r"|[Hh]ost (?:is )?(?:down|unreachable)|Destination \w+ Unreachable"
+            r"|was unable to complete a TCP connection to another"
+            r"|unable to connect to .{1,60} on any of the interfaces"
+        ),
+        unless=Pattern(r"remote target|\[::1?\]|ipv6|IPv6"),
+        blames_nobody=True,
+        says="the network knows no way to a peer: {line}",
+    ),
+    Words(
+        Pattern(
+            r"recvmsg:\s*Connection timed out|connect\(\) timed out|No route to host"
+            r"|Network is unreachable|Failed to connect to remote host: (?:Timeout|FD shutdown)"
+        ),
+        Weight.SYMPTOM,
+        says="{who} could not be reached over the network: {line}",
+    ),
+    Words(
+        Pattern(
+            r"[Cc]onnection timed out|ETIMEDOUT|ConnectTimeout|[Cc]onnect(?:ion)? timed out"
+            r"|Timed out trying to connect to|client socket has timed out after"
+            r"|[Kk]eepalive watchdog timeout|[Kk]eepalive ping timeout"
+            r"|Failed to establish a new connection: \[Errno 1(?:01|10|13)\]"
+        ),
+        Weight.SIGN,
+        unless=Pattern(r"recvmsg|remote target|refused"),
+        blames_nobody=True,
+        says="connections get no answer: {line}",
+    ),
+)
+
 cause = Cause(
     family="network-unreachable",
     detect=detect,
     remedy=AskHuman(),
     yields_to=frozenset({"partition"}),
+    words=WORDS,
+    do=(
+        "look from both hosts: nc -vz HOST PORT; ip route get ADDRESS",
+        "open the port in the firewalls between them, or choose the right interface and address",
+    ),
 )

@@ -30,7 +30,9 @@ from holdfast.model.facts import PathProbed
 from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof
 from holdfast.model.link_cuts import Cut, cuts
 from holdfast.model.lost_hosts import hosts_of, lost_hosts, silent_hosts
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Words
 from holdfast.model.words import listed, seconds_text
 
 
@@ -80,8 +82,33 @@ def _do(host: str, tasks: list[TaskId]) -> tuple[str, ...]:
     )
 
 
+WORDS = (
+    Words(
+        Pattern(r"(?:[Nn]ode failure on|NODE_FAIL.{0,40}? on) (?P<culprit>[\w.-]*\w)"),
+        says="the host {culprit} is gone: {line}",
+    ),
+    Words(
+        Pattern(r"JOB \d+ ON (?P<culprit>[\w.-]+) CANCELLED AT \S+ DUE TO NODE FAILURE"),
+        says="the host {culprit} failed, and the scheduler ended the job",
+    ),
+    Words(
+        Pattern(
+            r"ORTE (?:has lost communication with a remote|daemon has unexpectedly failed)"
+            r"|PRTE has lost communication with a remote|NODE_FAIL\b|DUE TO NODE FAILURE"
+            r"|NodeLost|node\.kubernetes\.io/unreachable|NodeNotReady"
+        ),
+        blames_nobody=True,
+        says="a host is gone: {line}",
+    ),
+)
+
 cause = Cause(
     family="host-lost",
     detect=detect,
     remedy=AskHuman(),
+    words=WORDS,
+    do=(
+        "ping it, and look at its console: did it restart?",
+        "exclude the host and start again from the last checkpoint: sbatch --exclude=HOST",
+    ),
 )

@@ -32,6 +32,7 @@ from holdfast.model.path import Outcome
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import Standing, views
+from holdfast.model.wording import Words
 
 UNKNOWN_NAME = Pattern(
     r"errors resolving ([^ :]+)|Domain name not found|Address lookup failed for ([^ :]+)"
@@ -93,9 +94,39 @@ def _do(name: str, task: object) -> tuple[str, ...]:
     )
 
 
+WORDS = (
+    Words(
+        Pattern(
+            r"(?:errors resolving |Address lookup failed for |[Cc]ould not resolve host(?:name)?:? "
+            r"|UnknownHostException: |DNS resolution failed for (?:service: )?|lookup "
+            r"|getaddrinfo\(|network addresses of \(|failed to resolve (?:host|hostname|address) )"
+            r"['\"]?(?P<culprit>[\w.:-]*[\w-])"
+            r".*(?:not known|not found|name resolution|no such host|Unknown host|not resolve"
+            r"|resolution failed|status|errno|lookup failed|resolving|UnknownHost)"
+        ),
+        says="the name {culprit} cannot be resolved: {line}",
+    ),
+    Words(
+        Pattern(
+            r"Temporary failure in name resolution|Name or service not known"
+            r"|nodename nor servname provided|getaddrinfo failed|Domain name not found"
+            r"|DNS resolution failed|Could not resolve host|UnknownHostException"
+            r"|No address associated with hostname|NameResolutionError"
+            r"|C-ares status is not ARES_SUCCESS|errors resolving "
+        ),
+        blames_nobody=True,
+        says="a host name cannot be resolved: {line}",
+    ),
+)
+
 cause = Cause(
     family="dns-failure",
     detect=detect,
     hears=(UNKNOWN_NAME,),
     remedy=AskHuman(),
+    words=WORDS,
+    do=(
+        "ask the resolver on the host of the task: getent hosts NAME",
+        "correct the name in every definition, add it to DNS or /etc/hosts, or write an IP address",
+    ),
 )

@@ -26,8 +26,10 @@ from collections.abc import Iterator
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.path import Outcome
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import missing
+from holdfast.model.wording import Weight, Words
 
 SPEAKS = {
     Outcome.NOT_GRPC: "something that does not speak gRPC",
@@ -56,9 +58,23 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         )
 
 
+WORDS = (
+    Words(
+        Pattern(r"Failed parsing HTTP/2|Unexpected HTTP/1\.[01] (?:response|server)"),
+        Weight.SIGN,
+        blames_named=True,
+        says="at the address of {who} answers another program: {line}",
+    ),
+)
+
 cause = Cause(
     family="port-conflict",
     detect=detect,
     remedy=AskHuman(),
     yields_to=frozenset({"port-conflict", "spec-differs", "spec-wrong-task"}),
+    words=WORDS,
+    do=(
+        "see who listens there: ss -ltnp 'sport = :PORT'",
+        "give the task a port of its own in every definition",
+    ),
 )

@@ -30,7 +30,9 @@ from holdfast.model.facts import LogLine, SignalSent, StopAsked, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.lost_peer import LOST, LOST_ERRORS
 from holdfast.model.named_tasks import call_targets, named_tasks
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
+from holdfast.model.wording import Weight, Words
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -102,6 +104,22 @@ def _peer(
     return next(iter((*called, *named)), (None, said[0]))
 
 
+WORDS = (
+    Words(LOST, Weight.SYMPTOM, says="{who} was lost: {line}"),
+    Words(
+        Pattern(
+            r"Unavailable: OS Error|UNAVAILABLE: (?:recvmsg|sendmsg)|Horovod has been shut down"
+            r"|HorovodInternalError|remote process exited or there was a network error"
+            r"|[Cc]onnection closed by (?:remote )?peer|peer closed connection|Broken pipe"
+            r"|Read error \[|Socket closed|ncclRemoteError|Connection reset by peer"
+            r"|an exception on one of the ranks"
+        ),
+        Weight.SYMPTOM,
+        unless=Pattern(r"https?://|s3\.|storage\.googleapis"),
+        says="{who} was lost: {line}",
+    ),
+)
+
 cause = Cause(
     family="peer-restarted",
     detect=detect,
@@ -109,4 +127,9 @@ cause = Cause(
     remedy=Relaunch(),
     echo=True,
     yields_to=frozenset({"restarted"}),
+    words=WORDS,
+    do=(
+        "look at how the lost task ended: its exit code, and its last lines",
+        "search its host's log for a kill: dmesg -T | grep -i kill",
+    ),
 )

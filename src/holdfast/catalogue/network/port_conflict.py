@@ -32,6 +32,7 @@ from holdfast.model.facts import Fact, LogLine, PortHeld, SpecRead, TaskExited, 
 from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
+from holdfast.model.wording import Weight, Words
 
 IN_USE = Pattern(r"(?i)address already in use|EADDRINUSE|only one usage of each socket address")
 NO_SERVER = Pattern(
@@ -137,6 +138,29 @@ def _do(held: PortHeld | None, owner: TaskStarted | None, port: int) -> tuple[st
     )
 
 
+WORDS = (
+    Words(
+        IN_USE,
+        unless=Pattern(r"(?i)trying (?:another|the next)|TensorBoard|falling back|will retry"),
+        says="{who} could not listen on its port, which is already in use: {line}",
+    ),
+    # Newer versions hide the reason; almost always the port is taken.
+    Words(
+        NO_SERVER,
+        Weight.SIGN,
+        says="{who} could not start its server; most likely its port is taken: {line}",
+    ),
+    Words(
+        Pattern(
+            r"port is already allocated|Failed to bind to address \S+:\d+"
+            r"|[Pp]ort \d+ is already in use|server socket has failed to listen on any local"
+        ),
+        Weight.SIGN,
+        unless=Pattern(r"(?i)trying|TensorBoard"),
+        says="{who} could not listen on its port: {line}",
+    ),
+)
+
 cause = Cause(
     family="port-conflict",
     detect=detect,
@@ -144,4 +168,9 @@ cause = Cause(
     remedy=Relaunch(fresh_ports=True),
     preview=False,
     yields_to=frozenset({"spec-differs", "spec-task-twice"}),
+    words=WORDS,
+    do=(
+        "see who holds the port: ss -ltnp 'sport = :PORT'",
+        "end that process, or give the task another port in every definition",
+    ),
 )

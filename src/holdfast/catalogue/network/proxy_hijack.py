@@ -32,7 +32,9 @@ from holdfast.model.address import Address, parse_address
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import EnvironmentSeen, SocketsSeen, SpecRead, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Weight, Words
 
 PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")  # gRPC takes the first that is set
 EXCEPTIONS = ("no_grpc_proxy", "no_proxy")  # the same
@@ -156,4 +158,40 @@ def _shown(value: str) -> str:
     return value.split(maxsplit=1)[0][:VALUE_SAID_MAX]
 
 
-cause = Cause(family="proxy-interference", detect=detect, remedy=AskHuman())
+WORDS = (
+    Words(
+        Pattern(r"Connecting to server (?:\S+) via HTTP proxy (?P<culprit>\S+)"),
+        says="gRPC goes through the proxy {culprit} to reach a peer: {line}",
+    ),
+    Words(
+        Pattern(
+            r"HTTP proxy returned response code|Tunnel connection failed: \d+|ProxyError\("
+            r"|Cannot connect to proxy|407 Proxy Authentication Required"
+            r"|Proxy CONNECT aborted|Received HTTP code \d+ from proxy after CONNECT"
+        ),
+        blames_nobody=True,
+        says="a proxy stands between the tasks: {line}",
+    ),
+    # What gRPC says when somebody answers in HTTP/1: most often a proxy.
+    Words(
+        Pattern(
+            r"Trying to connect an http1\.x server|Received http2 header with status: (?:40|50)\d"
+            r"|Endpoint read failed|Expected SETTINGS frame as the first frame"
+        ),
+        Weight.SIGN,
+        unless=Pattern(r"remote target /job:"),
+        blames_nobody=True,
+        says="what answers is no gRPC server but most likely a proxy: {line}",
+    ),
+)
+
+cause = Cause(
+    family="proxy-interference",
+    detect=detect,
+    remedy=AskHuman(),
+    words=WORDS,
+    do=(
+        "env | grep -i proxy on the host of the task",
+        "unset http_proxy https_proxy grpc_proxy before the start, or list the hosts in no_proxy",
+    ),
+)

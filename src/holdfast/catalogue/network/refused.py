@@ -27,6 +27,7 @@ from holdfast.model.facts import AttemptStarted, LogLine, PathProbed
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.named_tasks import own_call_target
 from holdfast.model.path import REFUSED_AT, Outcome
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import (
     Standing,
@@ -37,6 +38,7 @@ from holdfast.model.standing import (
     views,
 )
 from holdfast.model.waiting import waits_in
+from holdfast.model.wording import Weight, Words
 
 FRESH_S = 5.0  # a look this long before a refusal still says that the task was there
 
@@ -163,10 +165,54 @@ def _answers(evidence: Evidence, standing: Standing, line: LogLine) -> bool:
     )
 
 
+WORDS = (
+    # A task of the cluster that refuses: mostly it ended, or has not started yet.
+    Words(
+        Pattern(r"ipv[46]:\S+: (?:Failed to connect to remote host: )?.*Connection refused"),
+        Weight.SYMPTOM,
+        says="{who} refused the connection: {line}",
+    ),
+    Words(
+        Pattern(r"failed to connect to all addresses|Failed to pick subchannel"),
+        Weight.SYMPTOM,
+        says="{who} could not be reached: {line}",
+    ),
+    Words(
+        Pattern(
+            r"(?:tcp://|connect(?:ing)? to |failed to connect to |Call From \S+ to )"
+            r"['\"\[]*(?P<culprit>[\w.:/-]*[\w.-]+\]?:\d{2,5})\b.*"
+            r"(?:Connection refused|ECONNREFUSED|ConnectionRefusedError)"
+        ),
+        Weight.SIGN,
+        says="nobody listens at {culprit}: the connection was refused",
+    ),
+    Words(
+        Pattern(
+            r"Connection refused|ConnectionRefusedError|ECONNREFUSED"
+            r"|No connection could be made because the target machine actively refused"
+        ),
+        Weight.SIGN,
+        unless=Pattern(r"ipv[46]:|remote target|grpc_|8020|:9000\b|NameNode|hdfs"),
+        blames_nobody=True,
+        says="a connection was refused, nobody listens there: {line}",
+    ),
+    Words(
+        Pattern(r"RendezvousConnectionError|The connection to the C10d store has failed"),
+        Weight.SIGN,
+        blames_nobody=True,
+        says="the rendezvous could not be reached: {line}",
+    ),
+)
+
 cause = Cause(
     family="connection-refused",
     detect=detect,
     hears=(REFUSED_AT,),
     remedy=AskHuman(),
-    yields_to=frozenset({"never-started", "wrong-port", "stalled-at-start"}),
+    yields_to=frozenset({"hdfs-unreachable", "never-started", "wrong-port", "stalled-at-start"}),
+    words=WORDS,
+    do=(
+        "see whether anybody listens there: nc -vz HOST PORT",
+        "start that task, or correct its address in every definition",
+    ),
 )

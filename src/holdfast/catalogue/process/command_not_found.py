@@ -27,6 +27,7 @@ from holdfast.model.facts import LastWords, TaskNotStarted
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Weight, Words
 
 NO_SCRIPT = Pattern(
     r"can't open file '([^']*)': \[Errno 2\]|can't find '__main__' module in '([^']*)'"
@@ -85,6 +86,43 @@ cause = Cause(
     family="missing-library",
     detect=detect,
     hears=(NO_SCRIPT,),
+    words=(
+        Words(
+            Pattern(
+                r"can't open file '(?P<culprit>[^']*)': \[Errno 2\]|can't find '__main__' module"
+            )
+        ),
+        Words(
+            Pattern(r"(?:slurmstepd: error: )?execve?\(?\)?:? (?P<culprit>\S+): No such file or")
+        ),
+        Words(Pattern(r'exec: "(?P<culprit>[^"]+)": executable file not found')),
+        Words(
+            Pattern(
+                r"unable to find the specified executable|(?:could not access|unable to launch)"
+                r"[^\n]*executable"
+            )
+        ),
+        Words(
+            Pattern(
+                r"^\S+: (?:line \d+: |\d+: )?(?P<culprit>python\S*|mpirun|mpiexec|orted"
+                r"|horovodrun|torchrun|deepspeed|accelerate|srun|sbatch|singularity|apptainer"
+                r"|docker): (?:command )?not found"
+            )
+        ),
+        Words(Pattern(r"env: \W{0,3}(?P<culprit>python[\d.]*)\W+: No such file or directory")),
+        Words(
+            Pattern(r"line \d+: (?P<culprit>[\w./-]+): command not found"),
+            Weight.SIGN,
+            unless=Pattern(r": (?:module|ml|nvidia-smi|conda|tput|git|deactivate|ulimit|free): "),
+        ),
+        Words(Pattern(r"'(?P<culprit>\S+)' is not recognized as an internal or external command")),
+        Words(Pattern(r"^\S+: command not found: (?P<culprit>\S+)"), Weight.SIGN),
+        Words(Pattern(r"cannot execute binary file: Exec format error|[Ee]xec format error")),
+    ),
+    do=(
+        "give the full path, or activate the environment it is in",
+        "make it executable: chmod +x, or put `python` in front",
+    ),
     remedy=AskHuman(),
     yields_to=frozenset({"missing-library"}),
     preview=False,

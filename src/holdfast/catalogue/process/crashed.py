@@ -29,9 +29,12 @@ from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.signals import CRASHES, signal_name
+from holdfast.model.wording import Weight, Words
 
 CHECK = Pattern(r"Check failed: |^F\d{4} |: F tensorflow/|Fatal Python error: |^terminate called")
 LAST_CHECKS = 3
+# What was thrown tells more than that nobody caught it.
+SAID_ELSEWHERE = Pattern(r"bad_alloc|std::system_error|c10::|gloo::|dmlc::|nccl")
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -70,6 +73,116 @@ cause = Cause(
     family="segfault-illegal-instruction",
     detect=detect,
     hears=(CHECK,),
+    words=(
+        Words(
+            Pattern(
+                r"^(?:\S+: )?(?:line \d+: )? *\d+ (?:Segmentation fault|Bus error|"
+                r"Floating point exception)\s+(?:\(core dumped\) )?(?P<culprit>\S.*)$"
+            ),
+            of_speaker=True,
+        ),
+        Words(
+            Pattern(
+                r"^\[\d+\][+-]? +(?:Segmentation fault|Bus error)\s+(?:\(core dumped\) )?"
+                r"(?P<culprit>\S.*)$"
+            ),
+            of_speaker=True,
+        ),
+        Words(
+            Pattern(
+                r"(?:^|[:>|\]] ?)Segmentation fault(?:\s*\(core dumped\))?[.\s]*$"
+                r"|Fatal Python error: (?:Segmentation fault|Bus error|Floating)"
+                r"|Signal: (?:Segmentation fault|Bus error|Floating point)"
+                r"|[Cc]aught signal (?:11|7|8) \("
+                r"|\b(?:11 \(SIGSEGV\)|7 \(SIGBUS\)|8 \(SIGFPE\))"
+                r"|SIG(?:SEGV|BUS|FPE) \(0x\w+\) at pc"
+                r"|\*\*\* Received signal (?:11|7|8) \*"
+                r"|\*\*\* SIG(?:SEGV|BUS|FPE) |<Signals\.SIG(?:SEGV|BUS|FPE)"
+                r"|Segmentation fault \(signal 11\)|killed by signal: Segmentation fault"
+            ),
+            unless=Pattern(r"srun: error: |exited on signal "),
+        ),
+        Words(
+            Pattern(
+                r"srun: error: (?P<culprit>[\w.-]+: tasks? [\d,\[\]-]+): "
+                r"(?:Segmentation fault|Bus error|Floating point exception)"
+            ),
+            Weight.SIGN,
+        ),
+        Words(
+            Pattern(
+                r"process (?P<culprit>rank \d+) with PID \d+ on node \S+ exited on signal"
+                r" (?:11|7|8)\b"
+            ),
+            Weight.SIGN,
+        ),
+        Words(Pattern(r"exitcode: -(?:11|7|8)\) (?P<culprit>local_rank: \d+)"), Weight.SIGN),
+        Words(
+            Pattern(
+                r"(?:(?P<culprit>[\w.-]+) kernel: [^\n]*)?[^ \[]+\[\d+\](?:: segfault at"
+                r"| general protection| trap divide error)"
+            )
+        ),
+        # A debugger's words, and the frame below them: in which library it was.
+        Words(
+            Pattern(
+                r"received signal SIG(?:SEGV|BUS|FPE)\b|[Tt]erminated with signal"
+                r" (?:SIG(?:SEGV|BUS|FPE)|11|7|8)\b"
+            )
+        ),
+        Words(
+            Pattern(
+                r"received signal SIG(?:SEGV|BUS|FPE)\b[^\n]*\n"
+                r"(?:0x[0-9a-f]+ in )?[^\n]* from \S*/(?P<culprit>lib[\w.+-]+)"
+            )
+        ),
+        Words(
+            Pattern(
+                r"double free or corruption|free\(\): (?:invalid|double|corrupted)|malloc\(\): \w+ "
+                r"|corrupted (?:size vs|double-linked)|munmap_chunk\(\): invalid"
+                r"|realloc\(\): invalid|stack smashing detected|malloc_consolidate\(\): "
+                r"|pure virtual method called|heap-buffer-overflow|invalid next size"
+            )
+        ),
+        Words(Pattern(r"terminate called after throwing"), Weight.SYMPTOM, unless=SAID_ELSEWHERE),
+        Words(
+            Pattern(r"(?i:exit(?:ed with)?(?: with)? (?:status )?code)\W{1,3}(?:139|135|136)\b"),
+            Weight.SIGN,
+        ),
+        Words(
+            Pattern(
+                r"srun: error: (?P<culprit>[\w.-]+: tasks? [\d,\[\]-]+): Aborted"
+                r"|(?:^|[:>|\]] ?)Aborted(?:\s*\(core dumped\))?\s*$|Fatal Python error: Aborted"
+                r"|exited on signal 6|\b6 \(SIGABRT\)|<Signals\.SIGABRT|exitcode: -6\)"
+            ),
+            Weight.SYMPTOM,
+        ),
+        Words(
+            Pattern(
+                r"^(?:\S+: )?(?:line \d+: )? *\d+ Aborted\s+(?:\(core dumped\) )?(?P<culprit>\S.*)$"
+            ),
+            Weight.SYMPTOM,
+            of_speaker=True,
+        ),
+    ),
+    do=(
+        "get the Python stack of the crash: run again with PYTHONFAULTHANDLER=1",
+        "rebuild custom ops and native libraries against this TensorFlow",
+    ),
     remedy=AskHuman(),
+    yields_to=frozenset(
+        {
+            "allocation-failed",
+            "batch-memory-limit",
+            "container-memory-limit",
+            "failed-check",
+            "gpu-out-of-memory",
+            "illegal-instruction",
+            "library-mismatch",
+            "message-too-large",
+            "shared-memory-full",
+            "thread-limit",
+        }
+    ),
     preview=False,
 )

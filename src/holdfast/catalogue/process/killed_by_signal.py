@@ -31,9 +31,12 @@ from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
 from holdfast.model.signals import CRASHES, signal_name
+from holdfast.model.wording import Weight, Words
 
 # A shell's own words about the death of its child: `Killed`, `bash: line 1: 12 Terminated …`.
 SHELL_SAYS = Pattern(r"^(?:\S+: line \d+: +\d+ )?(?:Killed|Terminated|Hangup)\b")
+# A parameter server never ends by itself: when the training is over, somebody ends it.
+SERVES_FOR_EVER = Pattern(r"Terminated\s.*(?:job_name|job-name|role|task_type|job)[= ]ps\b")
 SENDERS = {
     signal.SIGXCPU: "the kernel, because a limit on CPU time was reached (ulimit -t)",
     signal.SIGXFSZ: "the kernel, because a limit on file size was reached (ulimit -f)",
@@ -106,7 +109,85 @@ def _do(number: int, failure: TaskExited) -> tuple[str, ...]:
 cause = Cause(
     family="preempted",
     detect=detect,
+    words=(
+        Words(
+            Pattern(
+                r"^(?:\S+: )?(?:line \d+: )? *\d+ (?:Killed|Terminated|Hangup)\s+(?P<culprit>\S.*)$"
+            ),
+            Weight.SIGN,
+            unless=SERVES_FOR_EVER,
+            of_speaker=True,
+        ),
+        Words(
+            Pattern(r"^\[\d+\][+-]? +(?:Killed|Terminated|Hangup)\s+(?P<culprit>\S.*)$"),
+            Weight.SIGN,
+            unless=SERVES_FOR_EVER,
+            of_speaker=True,
+        ),
+        Words(Pattern(r"(?:^|>: ?|\| ?)(?:Killed|Terminated|Hangup)\s*$"), Weight.SIGN),
+        Words(
+            Pattern(
+                r"process (?P<culprit>rank \d+) with PID \d+ on node \S+ exited on signal"
+                r" (?:9|15|1)\b"
+            ),
+            Weight.SIGN,
+        ),
+        Words(
+            Pattern(
+                r"srun: error: (?P<culprit>[\w.-]+: tasks? [\d,\[\]-]+): (?:Killed|Terminated)"
+            ),
+            Weight.SYMPTOM,
+        ),
+        Words(Pattern(r"exitcode: -(?:9|1)\) (?P<culprit>local_rank: \d+)"), Weight.SIGN),
+        # Whoever fails first has the others ended with SIGTERM.
+        Words(Pattern(r"exitcode: -15\) (?P<culprit>local_rank: \d+)"), Weight.SYMPTOM),
+        Words(Pattern(r"Signal 15 \(SIGTERM\) received by PID"), Weight.SYMPTOM),
+        Words(
+            Pattern(
+                r"Signal (?:9 \(SIGKILL\)|1 \(SIGHUP\)) received by PID"
+                r"|<Signals\.SIG(?:KILL|TERM|HUP)|KILLED BY SIGNAL: (?:9|15)\b"
+                r"|Killed \(signal 9\)|Terminated \(signal 15\)"
+                r"|(?:terminated|died|killed) (?:with|by|from) signal:? "
+                r"(?:SIG(?:KILL|TERM|HUP)|9\b|15\b)"
+                r"|SIGKILL\(-9\)|non-zero (?:exit )?(?:status|code)(?: of)? (?:137|143)\b"
+                r"|killed by signal: (?:Killed|Terminated|Hangup)"
+            ),
+            Weight.SIGN,
+        ),
+        Words(
+            Pattern(r"(?i:exit(?:ed with)?(?: with)? (?:status )?code)\W{1,8}(?:137|143)\b"),
+            Weight.SIGN,
+        ),
+        Words(
+            Pattern(
+                r"Received \S+ death signal, shutting down workers"
+                r"|SignalException: Process \d+ got signal: (?:1|15)\b"
+                r"|(?i:(?:received|caught|got) (?:signal )?(?:SIGTERM|SIGHUP|SIGUSR[12])\b)"
+                r"|(?i:(?:received|caught|got) (?:signal|death signal) (?:15|1)\b)"
+            ),
+            Weight.SIGN,
+        ),
+    ),
+    do=(
+        "find out who sent it: sacct -j JOB, dmesg -T | grep -i 'killed process', last",
+        "start again from the last checkpoint",
+    ),
     remedy=Relaunch(),
-    yields_to=frozenset({"host-out-of-memory", "cgroup-out-of-memory"}),
+    yields_to=frozenset(
+        {
+            "host-out-of-memory",
+            "cgroup-out-of-memory",
+            "batch-memory-limit",
+            "container-memory-limit",
+            "evicted-for-memory",
+            "evicted-for-disk",
+            "time-limit",
+            "allocation-failed",
+            "shared-memory-full",
+            "gpu-out-of-memory",
+            "cancelled",
+            "preempted-by-scheduler",
+        }
+    ),
     preview=False,
 )

@@ -28,6 +28,7 @@ from holdfast.model.facts import Fact, TaskExited
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Weight, Words
 
 LOADER = Pattern(r"error while loading shared libraries: ([^:]+):")
 SHARED_OBJECT = Pattern(r"([\w./+-]+\.so[\w.]*): cannot open shared object file")
@@ -37,6 +38,13 @@ MODULE = Pattern(r"No module named '?([\w.]+)'?")
 IMPORT_ERRORS = Pattern(
     r"^(?:ModuleNotFoundError|ImportError|OSError)$|errors_impl\.NotFoundError$"
 )
+
+# Said on the way to something else that serves as well: plug-ins, and GPUs that are not there.
+TRIED_ONLY = Pattern(
+    r"Could not load dynamic library|NCCL INFO|libnccl-|[Pp]lugin|(?i:warning)"
+    r"|TF-TRT|dlerror|dso_loader|error while loading shared"
+)
+OTHER_VERSION = Pattern(r"'?tensorflow\.(?:contrib|examples|python\.keras|models|compat)")
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -77,6 +85,96 @@ cause = Cause(
     family="missing-library",
     detect=detect,
     hears=(LOADER,),
+    where=(
+        Pattern(r"dlerror: (?P<culprit>[\w.+-]+\.so[\w.]*): cannot open shared object file"),
+        Pattern(r"Could not load dynamic library '(?P<culprit>[^']+)'"),
+    ),
+    words=(
+        Words(Pattern(r"error while loading shared libraries: (?P<culprit>[^:]+):")),
+        Words(
+            Pattern(
+                r"(?:Error|Exception|load library): ?(?:[^\n]*[\s'\"/(])?"
+                r"(?P<culprit>[\w.+-]+\.so[\w.]*): cannot open shared object file"
+            ),
+            unless=TRIED_ONLY,
+        ),
+        Words(
+            Pattern(r"(?P<culprit>[\w.+-]+\.so[\w.]*): cannot open shared object file"),
+            Weight.SIGN,
+            unless=TRIED_ONLY,
+        ),
+        Words(
+            Pattern(r"(?:ModuleNotFound|Import)Error: No module named '?(?P<culprit>[\w.]+)"),
+            unless=OTHER_VERSION,
+        ),
+        Words(Pattern(r"python[\d.]*: No module named (?P<culprit>[\w.]+)")),
+        Words(
+            Pattern(r"Could not load library (?P<culprit>\S+\.so[\w.]*)\. Error: "),
+            unless=Pattern(r"cannot open shared object file"),
+        ),
+        Words(
+            Pattern(
+                r"ImportError: DLL load failed"
+                r"|ImportError: Could not find '(?P<culprit>[\w.]+\.dll)'"
+            )
+        ),
+        Words(Pattern(r"Extension (?P<culprit>horovod\.\w+) has not been built")),
+        Words(
+            Pattern(
+                r"Neither MPI nor Gloo support has been built|does not find an installed MPI"
+                r"|[Hh]orovod has not been built with"
+                r"|Distributed package doesn't have (?:NCCL|MPI|Gloo|UCC|XCCL) (?:built|module)"
+                r"|No matching distribution found for"
+                r"|CUDA_HOME (?:environment variable is not set|does not)"
+                r"|Ninja is required to load C\+\+ extensions"
+            )
+        ),
+        Words(
+            Pattern(
+                r"No such file or directory: '(?P<culprit>nvcc|mpirun|mpiexec|ninja|cmake|gcc"
+                r"|g\+\+|git|java|hadoop|ffmpeg|ssh|srun|nvidia-smi)'"
+            )
+        ),
+        Words(Pattern(r"(?P<culprit>lib\S+\.so[\w.]*) => not found")),
+        Words(
+            Pattern(
+                r"(?:Failed to find dynamic library:?|Can ?not find(?: library:)?|[Uu]nable to find"
+                r"|[Cc]ould not find) (?P<culprit>lib\S+\.so[\w.]*)"
+            ),
+            Weight.SIGN,
+            unless=TRIED_ONLY,
+        ),
+        Words(Pattern(r"line \d+: (?P<culprit>\S*/activate\S*): No such file or directory")),
+        Words(
+            Pattern(r"EnvironmentNameNotFound: Could not find conda environment: (?P<culprit>\S+)")
+        ),
+        Words(
+            Pattern(r'The following module\(s\) are unknown: "?(?P<culprit>[^"\s]+)'), Weight.SIGN
+        ),
+        Words(
+            Pattern(
+                r"(?:ImportError|ModuleNotFoundError|RuntimeError): .*"
+                r"(?i:is not installed|please (?:pip )?install |must be installed|to be installed)"
+            ),
+            Weight.SIGN,
+            unless=Pattern(r"No module named|NVIDIA driver|cannot open shared object"),
+        ),
+        Words(Pattern(r"Cannot dlopen some GPU libraries"), Weight.SIGN),
+        Words(
+            Pattern(
+                r"(?:PackageNotFoundError|DistributionNotFound): |Missing optional dependency"
+                r"|requires the [\w.-]+ library but it was not found in your environment"
+            )
+        ),
+        Words(Pattern(r"java\.lang\.(?:NoClassDefFoundError|UnsatisfiedLinkError)"), Weight.SIGN),
+        Words(Pattern(r"ClassNotFoundException: (?P<culprit>[\w.$]+)"), Weight.SIGN),
+    ),
+    do=(
+        "in the task's environment: python -m pip install what is missing",
+        "for a shared library: install what has it, or set LD_LIBRARY_PATH",
+        "or start the task with the interpreter that has it",
+    ),
+    yields_to=frozenset({"hdfs-library-missing"}),
     remedy=AskHuman(),
     preview=False,
 )

@@ -31,10 +31,12 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, PathProbed, TaskStarted
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.path import Outcome
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import Standing, is_ready, missing
 from holdfast.model.wait import Wait
 from holdfast.model.waiting import HEARD, waits_in
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, wait
 
 
@@ -84,6 +86,49 @@ def _proof(evidence: Evidence, standing: Standing, waiting: list[Wait]) -> Proof
     )
 
 
+WORDS = (
+    Words(
+        Pattern(r"CreateSession still waiting for response from worker: (?P<culprit>/job:\S+)"),
+        last=True,
+        says="{who} has not come up: others wait for it until the end",
+    ),
+    # The names stand below it; the line before it tells only how many are missing.
+    Words(
+        Pattern(r"Example stragglers:(?:\s*(?P<culprit>/job:\S+))?"),
+        last=True,
+        says="{who} has not come up: the leader of the cluster waits for it until the end",
+    ),
+    Words(
+        Pattern(
+            r"Barrier timed out(?:(?s:.*?)task names:\s*"
+            r"(?P<culprit>/job:[a-z][a-z0-9_-]*/(?:replica:\d+/)?task:\d+))?"
+        ),
+        unless=Pattern(r"[Ss]hutdown"),
+        says="{who} did not come to the start of the cluster: {line}",
+    ),
+    Words(
+        Pattern(r"CoordinationService/RegisterTask"),
+        Weight.SIGN,
+        blames_named=True,
+        says="{who}, which leads the cluster, was not there to register at: {line}",
+    ),
+    Words(
+        Pattern(
+            r"Timed out initializing process group in store based barrier"
+            r"|waiting for clients?\. \d+/\d+ clients joined|RendezvousTimeoutError"
+            r"|Timed out waiting for (?:tasks|hosts|job of Spark tasks|reservations) to"
+        ),
+        blames_nobody=True,
+        says="not all tasks came to the start: {line}",
+    ),
+    Words(
+        Pattern(r"Waiting for model to be ready.*(?:not initialized: |: )[^:]*\bglobal_step\b"),
+        Weight.SYMPTOM,
+        last=True,
+        says="nobody initializes the model: the chief is not there",
+    ),
+)
+
 cause = Cause(
     family="startup-waiting-for-worker",
     detect=detect,
@@ -95,5 +140,10 @@ cause = Cause(
             *("spec-differs", "spec-task-twice", "spec-unreadable", "spec-without-cluster"),
             "spec-wrong-task",
         }
+    ),
+    words=WORDS,
+    do=(
+        "see whether the missing task was started, and read its log",
+        "the others go on as soon as it listens at its address",
     ),
 )

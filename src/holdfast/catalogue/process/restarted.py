@@ -34,6 +34,7 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
 from holdfast.model.standing import is_ready
 from holdfast.model.watch_facts import StepsSeen
+from holdfast.model.wording import Weight, Words
 
 NEW_INCARNATION = Pattern(
     r"tried to connect with a different incarnation"
@@ -142,10 +143,32 @@ DO = (
     "relaunch the whole job from its last checkpoint",
 )
 
+
+WORDS = (
+    Words(
+        NEW_INCARNATION,
+        blames_named=True,
+        says="{who} was restarted behind the others' back: {line}",
+    ),
+    Words(
+        Pattern(
+            r"[Pp]ossibly,? this worker (?:\(\S+\) )?just restarted"
+            r"|Perhaps the worker was restarted|Unable to find a context_id matching"
+        ),
+        Weight.SYMPTOM,
+        says="{who} was restarted while others still used it: {line}",
+    ),
+)
+
 cause = Cause(
     family="peer-restarted",
     detect=detect,
     hears=(NEW_INCARNATION, JOINED),
     remedy=Relaunch(),
     echo=True,
+    words=WORDS,
+    do=(
+        "see why that task was restarted: its first log, the scheduler's record",
+        "start all tasks again together, from the last checkpoint",
+    ),
 )

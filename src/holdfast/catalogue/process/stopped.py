@@ -30,7 +30,9 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import Fact, ProcessSeen, SignalSent, TaskExited
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import seconds_text
 
 LASTING_S = 2.2  # a pause of two seconds harms nobody
@@ -133,10 +135,28 @@ def _words(seen: ProcessSeen) -> tuple[str, str]:
     return "stopped (SIGSTOP or Ctrl-Z)", f"let it go on: kill -CONT {seen.pid}"
 
 
+WORDS = (
+    Words(
+        Pattern(r"GOAWAY received.*ping_timeout|Got goaway .*ping_timeout"),
+        Weight.SIGN,
+        says="{who} stood still so long that its peers closed the connection: {line}",
+    ),
+    Words(
+        Pattern(r"No activity for ClusterCoordinator for \d+ seconds"),
+        Weight.SYMPTOM,
+        says="a worker does not answer, and the coordinator stands still: {line}",
+    ),
+)
+
 cause = Cause(
     family="task-stalled",
     detect=detect,
     live=True,
     remedy=AskHuman(),
-    yields_to=frozenset({"stalled-at-start"}),  # there, it is also known what it keeps from us
+    yields_to=frozenset({"stalled-at-start"}),  # there, it is also known what it keeps from us,
+    words=WORDS,
+    do=(
+        "see who stopped it: ps -o pid,stat,wchan,cmd -p PID, and T is stopped",
+        "let it go on with kill -CONT PID",
+    ),
 )

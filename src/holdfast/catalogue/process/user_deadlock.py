@@ -30,10 +30,12 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.locks import Held, LockWait, cycle_in, waits_of
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
 from holdfast.model.stacks import Doing, doing, unmoved, user_frame
 from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill, ThreadStack
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
 APART_S = 2.0  # between two looks that find the same
@@ -146,4 +148,36 @@ def _thread_name(thread: ThreadStack) -> str:
     return f"thread {thread.name}" if thread.name else f"thread {thread.thread}"
 
 
-cause = Cause(family="deadlock", detect=detect, live=True, remedy=AskHuman())
+WORDS = (
+    Words(
+        Pattern(
+            r"_DeadlockError|deadlock detected by|Resource deadlock avoided|EDEADLK"
+            r"|possible (?:recursive|circular) locking|DeadlockError\b|Deadlock found when trying"
+        ),
+        says="{who} is in a deadlock: {line}",
+    ),
+    # In a stack that somebody took: a thread that waits for a lock of another one.
+    Words(
+        Pattern(r"\bin __lll_lock_wait(?:_private)? \(|^#\d+ +(?:0x\w+ in )?__lll_lock_wait"),
+        Weight.SIGN,
+        says="a stack of {who} shows a thread that waits for a lock: {line}",
+    ),
+    Words(
+        Pattern(r"(?i)\bdeadlock(?:ed)?\b"),
+        Weight.SIGN,
+        unless=Pattern(r"(?i)avoid|prevent|may |might|could|will cause|possib|potential"),
+        says="{who} speaks of a deadlock: {line}",
+    ),
+)
+
+cause = Cause(
+    family="deadlock",
+    detect=detect,
+    live=True,
+    remedy=AskHuman(),
+    words=WORDS,
+    do=(
+        "take the stacks of all its threads: py-spy dump --pid PID",
+        "take locks in one order everywhere, and with a time limit",
+    ),
+)

@@ -29,6 +29,7 @@ from holdfast.model.lost_peer import ABORTED, LOST_ERRORS
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.tracebacks import own_frames
+from holdfast.model.wording import Weight, Words
 
 # The peer is to blame for these, or whoever pressed Ctrl-C.
 NOT_ITS_OWN = Pattern(LOST_ERRORS.text + r"|^(?:KeyboardInterrupt|SystemExit)$")
@@ -89,6 +90,30 @@ def _place(seen: TracebackSeen) -> str:
     return f" at {frames[-1].partition(' ')[0]}" if frames else ""
 
 
+WORDS = (
+    # A parameter server repeats the mistake of the worker whose part of the graph it runs.
+    Words(
+        Pattern(r"You must feed a value for placeholder tensor"),
+        Weight.SIGN,
+        blames_named=True,
+        says="{who} runs its graph without a value for a placeholder: {line}",
+    ),
+    Words(
+        Pattern(r"Error reported to Coordinator: <class '[\w.]*\.(?P<kind>\w+)'>"),
+        Weight.SIGN,
+        unless=Pattern(
+            r"errors(?:_impl)?\.(?:Unavailable|Aborted|Cancelled|DeadlineExceeded|OutOfRange)Error"
+        ),
+        blames_named=True,
+        says="a thread of {who} ended with {kind}: {line}",
+    ),
+    Words(
+        NO_TRACEBACK,
+        Weight.SIGN,
+        says="the program is not valid Python: {line}",
+    ),
+)
+
 cause = Cause(
     family="python-exception-user-code",
     detect=detect,
@@ -110,4 +135,6 @@ cause = Cause(
         }
     ),
     preview=False,
+    words=WORDS,
+    do=("read the traceback from its last line upwards to the first file of your own; correct it",),
 )

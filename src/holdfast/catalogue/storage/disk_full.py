@@ -26,11 +26,25 @@ from holdfast.model.facts import DiskMeasured, Fact, LastWords, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Weight, Words
 
 FULL = Pattern(r"No space left on device|ENOSPC|[Dd]isk quota exceeded|EDQUOT|\[Errno 28\]")
 # TensorFlow writes `PATH; No space left on device`, Python `No space left on device: 'PATH'`.
 BEFORE, AFTER = Pattern(r"(/[^\s;'\"]+); "), Pattern(r"(?:on device|exceeded): '([^']+)'")
+FULL_BEFORE = Pattern(
+    r"(?P<culprit>[^\s;:'\"]+?)(?:\.tempstate\d+)?; (?:No space left on dev|Disk quota exc)"
+)
+FULL_AFTER = Pattern(r"(?:No space left on device|[Dd]isk quota exceeded): '(?P<culprit>[^']+)'")
+# Old TensorFlow names only the file that it could not write, and the status.
+UNNAMED = Pattern(
+    r"(?:ResourceExhaustedError|Resource exhausted): (?P<culprit>[^\s;:'\"]+)\.tempstate\d+"
+)
+OTHER_LIMITS = Pattern(r"Too many open files|; [A-Z]")
+# PyTorch: the disk is full or failing, and only the system's log knows which.
+NOT_WRITTEN = Pattern(r"\bwrite\(\): fd \d+ failed with ")
 FULL_BYTES = 65_536
+# Shared memory is no disk, and inotify says so of its watches.
+ELSEWHERE = Pattern(r"/dev/shm|[Ss]hared memory|posix_fallocate failed|inotify|</torch_")
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -66,6 +80,37 @@ cause = Cause(
     family="disk-full",
     detect=detect,
     hears=(FULL,),
+    words=(
+        Words(FULL_BEFORE, unless=ELSEWHERE, of_speaker=True),
+        Words(FULL_AFTER, unless=ELSEWHERE, of_speaker=True),
+        Words(FULL, unless=ELSEWHERE),
+        Words(UNNAMED, unless=OTHER_LIMITS, of_speaker=True),
+        Words(NOT_WRITTEN, Weight.SIGN, unless=FULL),
+        Words(
+            Pattern(
+                r"PytorchStreamWriter failed (?:writing|closing|finalizing)"
+                r"|inline_container\.cc:\d+\] \. unexpected pos"
+            )
+        ),
+        Words(
+            Pattern(r"basic_ios::clear: iostream error|No usable temporary directory found"),
+            Weight.SIGN,
+        ),
+        Words(Pattern(r"\b\d+ requested and \d+ written")),
+        Words(
+            Pattern(
+                r"kind: StorageFull|[DN]SQuotaExceededException|FileStream\.Write incomplete"
+                r"|database or disk is full|(?i:not enough space on the disk)"
+                r"|(?i:(?:out of|insufficient|not enough(?: free)?|no(?: free)?) disk space)"
+                r"|(?i:disk is full)|(?i:not enough (?:free )?space (?:on|left|to (?:write|save)))"
+            ),
+            unless=Pattern(r"(?i:warning)|No space left"),
+        ),
+    ),
+    do=(
+        "free space: df -h DIRECTORY; df -i DIRECTORY; quota -s",
+        "keep fewer checkpoints (max_to_keep), or write them to a larger disk",
+    ),
     remedy=AskHuman(),
     preview=False,
 )

@@ -28,8 +28,10 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, ProcessSeen
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof, Severity
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import KernelSaid, TaskStill
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import seconds_text
 
 LASTING_S = 5.0
@@ -83,10 +85,29 @@ def _look_at(seen: ProcessSeen) -> str:
     return f"ls -l /proc/{seen.pid}/fd /proc/{seen.pid}/cwd; findmnt -n -o TARGET,SOURCE,FSTYPE"
 
 
+WORDS = (
+    Words(
+        Pattern(r"nfs: server (?P<culprit>[\w.:-]+) not responding"),
+        unless=Pattern(r"not responding, timed out"),
+        says="the file server {culprit} does not answer: {line}",
+    ),
+    Words(
+        Pattern(r"INFO: task \S+:\d+ blocked for more than \d+ seconds"),
+        Weight.SIGN,
+        blames_nobody=True,
+        says="a process stands still inside the kernel, most often for storage: {line}",
+    ),
+)
+
 cause = Cause(
     family="task-stalled",
     detect=detect,
     live=True,
     remedy=AskHuman(),
     yields_to=frozenset({"stalled-at-start"}),
+    words=WORDS,
+    do=(
+        "see what it waits for: cat /proc/PID/wchan; dmesg -T | tail -50",
+        "see whether the file server and its disk answer: timeout 5 ls FOLDER",
+    ),
 )

@@ -1,0 +1,1 @@
+"""Causes that live in a GPU or a TPU."""

@@ -1,0 +1,45 @@
+"""A call to a task that is there was not answered within its deadline.
+
+## What you see
+`Deadline Exceeded`, `DEADLINE_EXCEEDED` or `DeadlineExceededError`, below it often
+`Additional GRPC error information from remote target /job:…/task:N`.
+
+## Why it happens
+The task named there is stopped, overloaded, cut off, or busy with one long step; or the deadline
+is shorter than what was asked for: a large transfer, a slow start.
+
+## How to confirm it by hand
+On the host of the named task: does its process run (`ps -o stat,wchan -p PID`), is its CPU or its
+network full (`top`, `sar -n DEV 1`)? From the other host: `nc -vz HOST PORT`.
+
+## What to do
+Look at the named task first. If it is only slow, raise the deadline: `operation_timeout_in_ms`,
+`heartbeat_timeout_in_ms`, `CommunicationOptions(timeout_seconds=…)`.
+
+## When this accusation would be wrong
+When the network between the two is cut: then the named task complains of the others, too.
+"""
+
+from holdfast.model.findings import Cause
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Weight, Words
+
+cause = Cause(
+    family="deadline-exceeded",
+    remedy=AskHuman(),
+    words=(
+        Words(
+            Pattern(r"Deadline ?Exceeded|DEADLINE_EXCEEDED|DeadlineExceededError"),
+            Weight.SYMPTOM,
+            unless=Pattern(
+                r"Barrier timed out|RegisterTask|Collective has timed out|store based barrier"
+            ),
+            says="{who} did not answer within the deadline: {line}",
+        ),
+    ),
+    do=(
+        "look at the task that did not answer: is it stopped, starved or overloaded?",
+        "if it is only slow, raise the deadline of the call",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Causes that come from whoever starts, limits and ends jobs."""

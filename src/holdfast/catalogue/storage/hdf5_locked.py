@@ -1,0 +1,41 @@
+"""An HDF5 file could not be locked: another process has it open, or its file system has no locks.
+
+## What you see
+`unable to lock file, errno = 11, error message = 'Resource temporarily unavailable'`; errno 37,
+38, 77 or 524 instead of 11 where the file system has no locks at all.
+
+## Why it happens
+Several tasks open one file for writing (every one of them saves the model), or one reads while
+another writes. On NFS, Lustre and mounted buckets, locks may be switched off.
+
+## How to confirm it by hand
+`fuser -v FILE` or `lsof FILE` on every host; `flock FILE true` tells whether the file system has
+locks.
+
+## What to do
+Let one task only write, or give each its own file name. Without locks on the file system, set
+`HDF5_USE_FILE_LOCKING=FALSE` for files that nobody writes at the same time.
+
+## When this accusation would be wrong
+When the program tries again until the lock is free, and goes on.
+"""
+
+from holdfast.model.findings import Cause
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Words
+
+NOT_LOCKED = Pattern(
+    r"[Uu]nable to lock (?:the )?file\b|[Ff]ile locking disabled on this file system"
+)
+SAYS = "{who} could not lock an HDF5 file: {line}"
+
+cause = Cause(
+    family="hdf5-lock",
+    words=(Words(NOT_LOCKED, says=SAYS),),
+    do=(
+        "find who has the file open: lsof FILE, on every host",
+        "let one task write; on storage without locks: export HDF5_USE_FILE_LOCKING=FALSE",
+    ),
+    remedy=AskHuman(),
+)

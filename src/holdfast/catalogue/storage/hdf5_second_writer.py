@@ -1,0 +1,44 @@
+"""An HDF5 file is open already, and cannot be opened a second time in this way.
+
+## What you see
+`unable to truncate a file which is already open`, `file is already open for write`, `file is
+already open for read-only`.
+
+## Why it happens
+The same process opened it twice and never closed it, or a writer died without closing it and left
+its mark in the file (`may use <h5clear file> to clear file consistency flags`).
+
+## How to confirm it by hand
+`lsof FILE`: nobody has it open, and it still fails: the mark of a writer that died.
+
+## What to do
+Open files with `with h5py.File(...) as f:`, one writer for each file. After a writer's death:
+`h5clear -s FILE`, and check the content.
+
+## When this accusation would be wrong
+When the program opens the file another way after this, and goes on.
+"""
+
+from holdfast.model.findings import Cause
+from holdfast.model.pattern import Pattern
+from holdfast.model.remedies import AskHuman
+from holdfast.model.wording import Words
+
+# HDF5 1.8 begins its messages with a capital letter.
+OPEN_ALREADY = Pattern(
+    r"[Uu]nable to truncate a file which is already open"
+    r"|[Ff]ile is already open(?:ed)? for (?:write|read-only|SWMR)"
+    r"|[Uu]nable to (?:\w+ )?(?:open|create) file \(.*already open"
+    r"|[Ff]ile close degree doesn't match"
+)
+SAYS = "{who} opened an HDF5 file that is open already: {line}"
+
+cause = Cause(
+    family="hdf5-lock",
+    words=(Words(OPEN_ALREADY, says=SAYS),),
+    do=(
+        "close it where it was opened first: with h5py.File(...) as f",
+        "after a writer has died: h5clear -s FILE",
+    ),
+    remedy=AskHuman(),
+)
