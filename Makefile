@@ -5,7 +5,7 @@ BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo check hosts test bench bench-faults lock clean
+.PHONY: help env demo check docs hosts test bench bench-faults lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ check: $(MADE) ## Style, types, import rules, tidiness
 	PYTHONPATH=src $(BIN)/lint-imports
 	$(BIN)/pytest -q tests/test_tidy.py
 
+docs: $(MADE) ## Pages of all causes in docs/causes, made from the catalogue; fails on a broken link
+	$(BIN)/python -m tools.cause_pages
+
 hosts: ## Several hosts on one machine take `ip`, and root; without them their tests say so
 	@command -v ip >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q iproute2; } || true
 
@@ -41,6 +44,7 @@ test: check hosts ## All tests: the pure half with its coverage, then real proce
 
 bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (4 hours)
 	$(BIN)/python -m bench.output
+	$(BIN)/python -m bench.diagnose
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.check
 	$(BIN)/python -m bench.attach

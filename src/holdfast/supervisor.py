@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from holdfast import __version__
 from holdfast.agent.clock import Clock
@@ -199,13 +199,25 @@ def _conclude(loop: Loop, run_dir: RunDir, clock: Clock, host: str) -> None:
     diagnosis, ended = loop.judge(clock.at_s(), host)
     evidence = Evidence(loop.facts)
     try:
-        run_dir.write_json("report.json", report(diagnosis, evidence, log_name=log_name))
+        shown = report(diagnosis, evidence, log_name=log_name)
+        run_dir.write_json("report.json", shown)
+        _write_page(run_dir, shown)
         loop.take([ended])
     except StorageFailed as error:
         complain(error.message)
         loop.unsaved.append(ended)
     if loop.unsaved:
         sys.exit(StorageFailed.exit_code)
+
+
+def _write_page(run_dir: RunDir, shown: dict[str, Any]) -> None:
+    """The report once more, for a browser: nothing that goes wrong here may hurt the run."""
+    try:
+        from holdfast.views.html import report_html  # noqa: PLC0415 - only at the end of a run
+
+        run_dir.write_bytes("report.html", report_html(shown).encode())
+    except Exception as error:  # noqa: BLE001 - report.json holds all that it would show
+        complain(f"report.html could not be written: {error!r}")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,23 @@
 """A made-up run: ps:0 runs out of memory, and everybody who needs it suffers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from holdfast.logdir.run_dir import log_name
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
     AttemptStarted,
     CgroupKilledForMemory,
     DiskMeasured,
+    Fact,
     KernelKilledForMemory,
     LastWords,
     LogLine,
+    OutputEnded,
     TaskExited,
 )
 from holdfast.model.findings import (
@@ -25,7 +30,9 @@ from holdfast.model.findings import (
     Severity,
     Verdict,
 )
+from holdfast.model.log_facts import LogsGiven
 from holdfast.model.remedies import AskHuman
+from holdfast.views.report import report
 
 HOST = "gpu-07"
 PS, WORKER_0, WORKER_1 = TaskId("ps", 0), TaskId("worker", 0), TaskId("worker", 1)
@@ -140,3 +147,57 @@ def _cause(family: str, severity: Severity) -> Cause:
         return iter(())
 
     return Cause(family=family, detect=detect, remedy=AskHuman(), severity=severity)
+
+
+@pytest.fixture
+def from_logs() -> Callable[..., dict[str, Any]]:
+    return _from_logs
+
+
+def _from_logs(*, last: str = "Socket closed", dated: bool = True) -> dict[str, Any]:
+    """The report on four logs that somebody handed us: ps:0 could not write, the others lost it."""
+    files = {PS: "ps-0.err", WORKER_0: "worker-0.err", WORKER_1: "worker-1.err"}
+
+    def line(at_s: float, task: TaskId, text: str, number: int) -> LogLine:
+        return LogLine(at_s=at_s, host="", task=task, text=text, line=number, source=files[task])
+
+    full = line(42.1, PS, "OSError: [Errno 28] No space left on device: '/data/ckpt-40'", 120)
+    lost = [line(43.2, WORKER_0, "failed to connect to all addresses", 301)]
+    lost += [line(44.9, WORKER_1, last, 288)]
+    facts: list[Fact] = [LogsGiven(at_s=0.0, host="", sources=tuple(files.values())), full, *lost]
+    facts += [replace(START, at_s=0.0, host="", tasks=())] if dated else []
+    for at_s, (task, source) in enumerate(files.items(), start=50):
+        words = LastWords(at_s=at_s, host="", task=task, lines=("step 4", ""), source=source)
+        facts += [words, _ended(at_s, task, source, lines=1_200)]
+    facts.append(_ended(0.0, None, "logs/job.log", lines=1))
+    found = Finding(
+        name="disk-full",
+        cause=_cause("disk-full", Severity.ERROR),
+        proof=Proof(
+            facts=(full,),
+            says="ps:0 could not write at /data/ckpt-40: the disk is full",
+            culprit=PS,
+            confidence=Confidence.HIGH,
+            do=("free space: df -h /data",),
+        ),
+        echoes=tuple(
+            Echo(task=fact.task, cause="peer-gone", says="lost", since_s=fact.at_s, facts=(fact,))
+            for fact in lost
+            if fact.task
+        ),
+    )
+    diagnosis = Diagnosis(verdict=Verdict.SICK, findings=(found,), broken={})
+    return report(diagnosis, Evidence(facts), log_name=log_name)
+
+
+def _ended(at_s: float, task: TaskId | None, source: str, *, lines: int) -> OutputEnded:
+    return OutputEnded(
+        at_s=at_s,
+        host="",
+        task=task,
+        stream="err",
+        source=source,
+        bytes_total=lines * 100,
+        lines_total=lines,
+        lines_heard=0,
+    )

@@ -13,7 +13,8 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Diagnosis, Finding, Verdict
 from holdfast.views.report import report
 from holdfast.views.sanitise import cells, plain
-from holdfast.views.text import report_text, task_names
+from holdfast.views.task_names import task_names
+from holdfast.views.text import report_text
 from holdfast.views.wrap import wrapped
 
 SICK_80 = """\

@@ -14,7 +14,7 @@ from holdfast.model.path import Outcome
 from holdfast.model.spec import members
 from holdfast.model.words import bytes_text, seconds_text
 from holdfast.views.fact_text import fact_text
-from holdfast.views.text import task_names
+from holdfast.views.task_names import task_names
 
 PORTS_SHOWN_MAX: Final = 8
 OK, WARNING, ERROR, UNKNOWN = "ok", "warning", "error", "unknown"

@@ -12,7 +12,7 @@ from holdfast.views.fact_text import fact_text
 from holdfast.views.report import fit
 from holdfast.views.sanitise import cells, clip, plain
 from holdfast.views.spec_table import spec_table
-from holdfast.views.text import task_names
+from holdfast.views.task_names import task_names
 from holdfast.views.wrap import hanging, wrapped
 
 WIDTH_MIN: Final = 40

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from holdfast.model import facts
+from holdfast.model.log_facts import LogsGiven
 from holdfast.model.path import Outcome
 from holdfast.model.signals import signal_name
 from holdfast.model.words import bytes_text, seconds_text
@@ -265,6 +266,7 @@ _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.LeftoverEnded: lambda fact: f"left pid {fact.pid} `{fact.command}` behind",
     facts.LimitSeen: _limit,
     facts.LogLine: lambda fact: str(fact.text),
+    LogsGiven: lambda fact: f"{len(fact.sources)} log files were given",
     facts.OutputEnded: _output_ended,
     facts.OutputReleased: _released,
     facts.PathMeasured: _speed,

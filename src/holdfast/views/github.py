@@ -1,23 +1,26 @@
 """Findings as workflow commands: GitHub shows them beside the file."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
-from holdfast.model.findings import Diagnosis
-from holdfast.views.places import place_in_file
+from holdfast.views.places import Places, places_in_logs
 from holdfast.views.sanitise import plain
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
 
 
-def github_text(report: dict[str, Any], diagnosis: Diagnosis, files: Collection[str]) -> str:
+def report_github(report: dict[str, Any]) -> str:
+    """What logs or a journal say, beside the lines that prove it."""
+    return github_text(report, places_in_logs(report))
+
+
+def github_text(report: dict[str, Any], places: Places) -> str:
     """One `::error …` for each finding, newline at the end."""
-    return "".join(f"{line}\n" for line in _lines(report, diagnosis, files))
+    return "".join(f"{line}\n" for line in _lines(report, places))
 
 
-def _lines(report: dict[str, Any], diagnosis: Diagnosis, files: Collection[str]) -> Iterator[str]:
-    for shown, finding in zip(report["findings"], diagnosis.findings, strict=True):
-        place = place_in_file(finding, files)
+def _lines(report: dict[str, Any], places: Places) -> Iterator[str]:
+    for shown, place in zip(report["findings"], places, strict=True):
         properties = {"title": shown["cause"]}
         if place is not None:
             properties = {

@@ -1,17 +1,41 @@
-"""Categories as the test cases of a JUnit report, which every CI can show."""
+"""Categories or findings as the test cases of a JUnit report, which every CI can show."""
 
 import importlib
 from collections.abc import Sequence
 from typing import Any, Final
 
 from holdfast.model.errors import MissingInput
-from holdfast.views.categories import UNKNOWN, Category
+from holdfast.views.categories import ERROR, OK, UNKNOWN, WARNING, Category
 from holdfast.views.report import fit
 
-SUITE: Final = "holdfast check"
+CHECK: Final = "holdfast check"
+DIAGNOSIS: Final = "holdfast diagnose"
+_STATES: Final = {"error": ERROR, "warning": WARNING}
 
 
-def junit_text(report: dict[str, Any], rows: Sequence[Category], *, warnings_fail: bool) -> str:
+def report_junit(report: dict[str, Any]) -> str:
+    """A case for each finding; where there is none, one that has passed or was skipped."""
+    rows = [
+        Category(
+            name=f"{found['cause']} {found['culprit'] or ''}".rstrip(),
+            state=_STATES.get(found["severity"], OK),
+            says=found["says"],
+            findings=(number,),
+        )
+        for number, found in enumerate(report["findings"])
+    ]
+    state = UNKNOWN if report["verdict"] == "cannot-tell" else OK
+    calm = [Category(name="diagnosis", state=state, says=report["verdict"])]
+    return junit_text(report, rows or calm, warnings_fail=False, suite=DIAGNOSIS)
+
+
+def junit_text(
+    report: dict[str, Any],
+    rows: Sequence[Category],
+    *,
+    warnings_fail: bool,
+    suite: str = CHECK,
+) -> str:
     """A category with an error has failed; one that was not looked at was skipped."""
     try:
         # Late: most never ask for this format. It has no types of its own.
@@ -20,9 +44,9 @@ def junit_text(report: dict[str, Any], rows: Sequence[Category], *, warnings_fai
         raise MissingInput(
             "--format junit needs the package junitparser", do="pip install 'holdfast[ci]'"
         ) from error
-    suite = junitparser.TestSuite(SUITE)
+    cases = junitparser.TestSuite(suite)
     for row in rows:
-        case = junitparser.TestCase(row.name, classname="holdfast.check")
+        case = junitparser.TestCase(row.name, classname=suite.replace(" ", "."))
         found = [report["findings"][number] for number in row.findings]
         bad = {"error", "warning"} if warnings_fail else {"error"}
         case.result = [
@@ -39,9 +63,9 @@ def junit_text(report: dict[str, Any], rows: Sequence[Category], *, warnings_fai
         rest = [shown for shown in found if shown["severity"] not in bad]
         lines = [f"{shown['severity']}[{shown['cause']}]: {shown['says']}" for shown in rest]
         case.system_out = "\n".join([fit(row.says), *lines])
-        suite.add_testcase(case)
-    suite.update_statistics()
-    document = junitparser.JUnitXml(SUITE)
-    document.add_testsuite(suite)
+        cases.add_testcase(case)
+    cases.update_statistics()
+    document = junitparser.JUnitXml(suite)
+    document.add_testsuite(cases)
     document.update_statistics()
     return str(document.tostring().decode())

@@ -1,21 +1,26 @@
 """The verdict as JSON: the one schema that every machine reader gets."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 
+from holdfast.diagnose.timeline import Moment, timeline
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
-    AttemptStarted,
     Fact,
     LastWords,
     LogLine,
+    OutputEnded,
     TaskStarted,
     TracebackSeen,
 )
-from holdfast.model.findings import Diagnosis, Finding
+from holdfast.model.findings import Diagnosis, Finding, Unusual, Verdict
+from holdfast.model.log_facts import LogsGiven
+from holdfast.model.log_prefix import said_in
+from holdfast.model.noise import noise_in
 from holdfast.model.redact import redact
 from holdfast.views.fact_text import fact_text
 from holdfast.views.sanitise import plain
@@ -25,6 +30,9 @@ TEXT_CHARACTERS_MAX: Final = 500
 EVIDENCE_MAX: Final = 20
 ECHOES_MAX: Final = 1000
 LAST_WORDS_MAX: Final = 20
+SOURCES_MAX: Final = 1000
+NOISE_KINDS_MAX: Final = 20
+SILENT_MAX: Final = 12  # tasks or files whose last words are kept where nothing is proven
 
 LogName = Callable[[TaskId, int, str], str]  # task, attempt, stream -> path in the run directory
 
@@ -32,7 +40,7 @@ LogName = Callable[[TaskId, int, str], str]  # task, attempt, stream -> path in 
 def report(diagnosis: Diagnosis, evidence: Evidence, *, log_name: LogName) -> dict[str, Any]:
     """What report.json and every `--format json` hold. No secrets, no control characters."""
     unexplained = _unexplained(diagnosis, evidence)
-    return {
+    made: dict[str, Any] = {
         "schema": SCHEMA,
         "verdict": str(diagnosis.verdict),
         "findings": [
@@ -46,7 +54,16 @@ def report(diagnosis: Diagnosis, evidence: Evidence, *, log_name: LogName) -> di
             str(task): [fit(log_name(task, evidence.attempt, stream)) for stream in ("err", "out")]
             for task in unexplained
         },
+        "timeline": _timeline(timeline(evidence, diagnosis), evidence, log_name=log_name),
     }
+    if any(evidence.of(LogsGiven)):
+        made["sources"] = list(islice(_sources(evidence), SOURCES_MAX))
+        made["noise"] = _noise(evidence)
+        made["unusual"] = [_stands_out(one) for one in diagnosis.unusual]
+        if diagnosis.verdict is Verdict.CANNOT_TELL:
+            made["unusual"] = [_unusual(one) for one in diagnosis.unusual]
+            _add_last_words(made, evidence)
+    return made
 
 
 def finding_line(finding: Finding, evidence: Evidence, *, log_name: LogName) -> bytes:
@@ -68,7 +85,7 @@ def _finding(finding: Finding, evidence: Evidence, *, log_name: LogName) -> dict
         "cause": finding.name,
         "family": finding.cause.family,
         "severity": str(finding.severity),
-        "culprit": _name(proof.culprit),
+        "culprit": _name(proof.culprit) or fit(proof.place) or None,
         "host": fit(_host(finding, evidence)),
         "confidence": str(proof.confidence),
         "since": _clock(proof.since_s, evidence),
@@ -83,16 +100,132 @@ def _finding(finding: Finding, evidence: Evidence, *, log_name: LogName) -> dict
 
 
 def _entry(fact: Fact, evidence: Evidence, *, log_name: LogName) -> dict[str, Any]:
-    file = line = None
-    if isinstance(fact, LogLine | TracebackSeen) and fact.task is not None:
-        file = fit(log_name(fact.task, fact.attempt, fact.stream))
-        line = fact.line or None
+    file, line = _where(fact, log_name=log_name)
     return {
         "task": _name(fact.task),
         "file": file,
         "line": line,
-        "text": fit(fact_text(fact)),
+        "text": fit(_on_one_line(fact_text(fact))),
         "at": _clock(fact.at_s, evidence),
+    }
+
+
+def _timeline(
+    moments: Sequence[Moment], evidence: Evidence, *, log_name: LogName
+) -> list[dict[str, Any]]:
+    shown = []
+    for moment in moments:
+        fact = moment.fact
+        file, line = (None, None) if fact is None else _where(fact, log_name=log_name)
+        shown.append(
+            {
+                "at": _clock(moment.at_s, evidence),
+                "at_s": round(moment.at_s, 3),
+                "task": _name(moment.task),
+                "file": file,
+                "line": line,
+                "text": fit(_on_one_line(_told(moment, moments))),
+                "role": str(moment.role),
+            }
+        )
+    return shown
+
+
+def _told(moment: Moment, moments: Sequence[Moment]) -> str:
+    match moment.fact:
+        case None:
+            return moment.says
+        case LogLine(text=text):
+            return _without_prefix(text.strip().partition("\n")[0])
+        case LastWords():
+            return _silence(moment.fact, moments)
+    return fact_text(moment.fact)
+
+
+def _silence(words: LastWords, moments: Sequence[Moment]) -> str:
+    """After what a task fell silent: not once more, where it is a moment of its own."""
+    last = next((line.strip() for line in reversed(words.lines) if line.strip()), "")
+    if not last:
+        return "said nothing"
+    others = (one.fact for one in moments if one.fact is not words)
+    told = (fact for fact in others if isinstance(fact, LogLine | TracebackSeen))
+    own = (fact for fact in told if (fact.task, fact.source) == (words.task, words.source))
+    if any(last in fact_text(fact) for fact in own):
+        return "falls silent after these words"
+    return f"falls silent after: {_without_prefix(last)}"
+
+
+def _without_prefix(line: str) -> str:
+    """What is said, without the time and place that stand in front: the moment has its own."""
+    return said_in(line).text.strip() or line.strip()
+
+
+def _on_one_line(text: str) -> str:
+    """A message of several lines reads better with spaces than with the marks of their ends."""
+    return " ".join(part.strip() for part in text.split("\n")) if "\n" in text else text
+
+
+def _where(fact: Fact, *, log_name: LogName) -> tuple[str | None, int | None]:
+    """The file that a fact was read from, and its line there."""
+    if not isinstance(fact, LogLine | TracebackSeen | LastWords):
+        return None, None
+    line = None if isinstance(fact, LastWords) else fact.line or None
+    if fact.source:
+        return fit(fact.source), line
+    if fact.task is None or isinstance(fact, LastWords):
+        return None, None
+    return fit(log_name(fact.task, fact.attempt, fact.stream)), line
+
+
+def _sources(evidence: Evidence) -> Iterator[dict[str, Any]]:
+    """The files that were read, and whose they are as far as one can tell."""
+    for ended in sorted(evidence.of(OutputEnded), key=lambda ended: ended.source):
+        yield {
+            "file": fit(ended.source),
+            "task": _name(ended.task),
+            "bytes": ended.bytes_total,
+            "lines": ended.lines_total,
+        }
+
+
+def _unusual(one: Unusual) -> dict[str, Any]:
+    return {
+        "task": _name(one.task),
+        "file": fit(one.file) or None,
+        "line": one.line or None,
+        "text": fit(_on_one_line(one.text)),
+        "at": None,
+        "why": fit(one.why),
+    }
+
+
+def _noise(evidence: Evidence) -> dict[str, Any]:
+    """How many lines sound bad and mean nothing, and why they do, the commonest first."""
+    kinds = noise_in(line.text for line in evidence.of(LogLine))
+    return {"lines": sum(kinds.values()), "kinds": [fit(why) for why in kinds][:NOISE_KINDS_MAX]}
+
+
+def _add_last_words(made: dict[str, Any], evidence: Evidence) -> None:
+    """What each task ended with, or a file of nobody, where nothing proves a cause."""
+    for words in evidence.of(LastWords):
+        whose = _name(words.task) or fit(words.source)
+        lines = list(_fit_lines(words.lines))[-LAST_WORDS_MAX:]
+        if whose not in made["last_words"] and len(made["last_words"]) == SILENT_MAX:
+            continue
+        if lines or whose not in made["last_words"]:
+            made["last_words"][whose] = lines
+        if words.task is not None:
+            made["logs"].setdefault(whose, []).append(fit(words.source))
+
+
+def _stands_out(one: Unusual) -> dict[str, Any]:
+    return {
+        "task": _name(one.task),
+        "file": fit(one.file),
+        "line": one.line or None,
+        "text": fit(one.text),
+        "at": None,
+        "why": one.why,
     }
 
 
@@ -105,10 +238,11 @@ def _host(finding: Finding, evidence: Evidence) -> str:
 
 
 def _clock(at_s: float, evidence: Evidence) -> str | None:
-    """ISO 8601 in UTC; None when nobody recorded when the attempt began."""
-    if not any(evidence.of(AttemptStarted)):
+    """ISO 8601 in UTC; None when nobody knows when the attempt began."""
+    began_s = evidence.began_unix_s()
+    if not began_s:
         return None
-    moment = datetime.fromtimestamp(evidence.began_unix_s() + at_s, UTC)
+    moment = datetime.fromtimestamp(began_s + at_s, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

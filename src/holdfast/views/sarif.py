@@ -1,21 +1,25 @@
 """Findings as SARIF 2.1.0, which code hosts and editors show beside the text."""
 
-from collections.abc import Collection
+import json
 from typing import Any, Final
 from urllib.parse import quote
 
 from holdfast import __version__
 from holdfast.diagnose import page
-from holdfast.model.findings import Diagnosis, Finding
-from holdfast.views.places import FilePlace, place_in_file
+from holdfast.views.places import FilePlace, Places, places_in_logs
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def sarif(report: dict[str, Any], diagnosis: Diagnosis, files: Collection[str]) -> dict[str, Any]:
+def report_sarif(report: dict[str, Any]) -> str:
+    """What logs or a journal say: each finding beside the line that proves it."""
+    return json.dumps(sarif(report, places_in_logs(report)), indent=1, ensure_ascii=False) + "\n"
+
+
+def sarif(report: dict[str, Any], places: Places) -> dict[str, Any]:
     """One run; its rules are the causes that were found, each with its page."""
-    names = list(dict.fromkeys(finding.name for finding in diagnosis.findings))
+    names = list(dict.fromkeys(finding["cause"] for finding in report["findings"]))
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -30,8 +34,8 @@ def sarif(report: dict[str, Any], diagnosis: Diagnosis, files: Collection[str]) 
                 },
                 "invocations": [_invocation(report)],
                 "results": [
-                    _result(shown, finding, names.index(finding.name), files)
-                    for shown, finding in zip(report["findings"], diagnosis.findings, strict=True)
+                    _result(shown, place, names.index(shown["cause"]))
+                    for shown, place in zip(report["findings"], places, strict=True)
                 ],
                 "columnKind": "unicodeCodePoints",
             }
@@ -59,17 +63,14 @@ def _invocation(report: dict[str, Any]) -> dict[str, Any]:
     return {"executionSuccessful": not report["broken"], "toolExecutionNotifications": told}
 
 
-def _result(
-    shown: dict[str, Any], finding: Finding, rule: int, files: Collection[str]
-) -> dict[str, Any]:
+def _result(shown: dict[str, Any], place: FilePlace | None, rule: int) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": finding.name,
+        "ruleId": shown["cause"],
         "ruleIndex": rule,
         "level": _LEVELS.get(shown["severity"], "note"),
         "message": {"text": "\n".join((shown["says"], *shown["do"]))},
         "properties": {"confidence": shown["confidence"], "culprit": shown["culprit"]},
     }
-    place = place_in_file(finding, files)
     if place is not None:
         result["locations"] = [{"physicalLocation": _location(place)}]
     return result

@@ -1,25 +1,31 @@
 """The report as a person reads it at three in the morning, in the manner of rustc."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from itertools import groupby
 from typing import Any, Final
 
 from holdfast.model.families import FAMILIES
-from holdfast.views.sanitise import cells, plain
-from holdfast.views.wrap import GLUE, hanging, wrapped
+from holdfast.model.words import bytes_text
+from holdfast.views.file_names import shared_folder, with_short_names
+from holdfast.views.page import BAR, BLUE, BOLD, GREEN, RED, YELLOW, Page
+from holdfast.views.sanitise import cells, clip, plain
+from holdfast.views.story import speaker, standing_out
+from holdfast.views.task_names import task_names
+from holdfast.views.timeline_text import timeline_rows
+from holdfast.views.wrap import GLUE
 
 WIDTH_MIN: Final = 48
 EVIDENCE_SHOWN_MAX: Final = 8
 EVIDENCE_ROWS_MAX: Final = 4
 UNKNOWN_SHOWN_MAX: Final = 6
+UNUSUAL_SHOWN_MAX: Final = 6
+LAST_WORDS_SHOWN_MAX: Final = 6  # tasks or files whose last words are shown
+LAST_LINES_SHOWN_MAX: Final = 5  # of each, where there are many
+NAME_CELLS_MAX: Final = 24
 INDENT_MAX: Final = 8
-RANGE_MIN: Final = 3  # worker:0-2, but worker:0 worker:1
 
-_RED, _YELLOW, _GREEN, _BLUE, _BOLD = "1;31", "1;33", "1;32", "1;34", "1"
-_SEVERITY_COLOURS: Final = {"error": _RED, "warning": _YELLOW, "info": _BLUE}
-_BAR: Final = "   |"
-_MARGIN: Final = "    "
+_SEVERITY_COLOURS: Final = {"error": RED, "warning": YELLOW, "info": BLUE}
 _TIMES: Final = "\u00d7"
 
 Report = dict[str, Any]
@@ -27,183 +33,184 @@ Report = dict[str, Any]
 
 def report_text(report: Report, *, width: int, colour: bool, zone: tzinfo | None = None) -> str:
     """The whole report, newline at the end. Times are in `zone`; None means local time."""
-    page = _Page(width=max(width, WIDTH_MIN), colour=colour, zone=zone)
+    folder = shared_folder(report)
+    report = with_short_names(report)
+    page = Page(width=max(width, WIDTH_MIN), colour=colour, zone=zone)
+    text = _Text(page, report, folder=folder)
     blocks = [
-        list(page.finding(finding, about=report if number == 0 else None))
+        list(text.finding(finding, is_root=number == 0))
         for number, finding in enumerate(report["findings"])
     ]
-    blocks.append(list(page.closing(report)))
+    blocks.append(list(text.closing()))
     return "\n".join("\n".join(rows) + "\n" for rows in blocks if rows)
 
 
-def task_names(names: Sequence[str]) -> str:
-    """worker:0-7 instead of eight names; the order of roles stays."""
-    by_role: dict[str, list[int]] = {}
-    for name in names:
-        role, _, index = plain(name).partition(":")
-        by_role.setdefault(role, []).append(int(index) if index.isdecimal() else -1)
-    return " ".join(name for role, found in by_role.items() for name in _ranges(role, found))
+def amount_text(sources: Sequence[Report]) -> str:
+    """How much was read: 3 files (1,234 lines)."""
+    lines = sum(source["lines"] for source in sources)
+    of_lines = f"({lines:,} line{'' if lines == 1 else 's'})"
+    return f"{len(sources):,} files {of_lines}" if len(sources) > 1 else f"1 file {of_lines}"
 
 
-def _ranges(role: str, indices: list[int]) -> Iterator[str]:
-    ordered = sorted(set(indices))
-    for _, group in groupby(enumerate(ordered), key=lambda pair: pair[1] - pair[0]):
-        run = [index for _, index in group]
-        if len(run) >= RANGE_MIN:
-            yield f"{role}:{run[0]}-{run[-1]}"
-        else:
-            yield from (role if index < 0 else f"{role}:{index}" for index in run)
+class _Text:
+    """What the report says, laid out on a page."""
 
+    def __init__(self, page: Page, report: Report, *, folder: str) -> None:
+        self.page = page
+        self.report = report
+        self.folder = folder  # that all logs lie in: their names are shown without it
+        self.sources: list[Report] = report.get("sources", [])  # none: of a run, not of logs alone
+        self.more = "--format json" if self.sources else "report.json"
 
-class _Page:
-    """Where rows are laid out: the width, whether to colour, whose clock."""
-
-    def __init__(self, *, width: int, colour: bool, zone: tzinfo | None) -> None:
-        self.width = width
-        self.colour = colour
-        self.zone = zone
-
-    def finding(self, finding: Report, *, about: Report | None) -> Iterator[str]:
-        """One finding; with `about`, also what the whole report says around its root cause."""
+    def finding(self, finding: Report, *, is_root: bool) -> Iterator[str]:
+        """One finding; at the root cause also what the whole report says around it."""
+        page = self.page
         severity, name = finding["severity"], finding["cause"]
-        code = _SEVERITY_COLOURS.get(severity, _BOLD)
-        yield from self.headline(f"{severity}[{name}]", _headline(finding), code)
-        yield from self.under("  --> ", " · ".join(self.place(finding)))
+        code = _SEVERITY_COLOURS.get(severity, BOLD)
+        yield from page.headline(f"{severity}[{name}]", _headline(finding), code)
+        yield from page.under("  --> ", " · ".join(self.place(finding)))
         if finding["evidence"]:
-            yield self.paint(_BAR, _BLUE)
+            yield page.bar()
             yield from self.evidence(finding["evidence"])
-            yield self.paint(_BAR, _BLUE)
+            yield page.bar()
+        if is_root:
+            yield from self.timeline()
         family = finding["family"]
-        yield from self.notes("cause", f"{FAMILIES.get(family, 'not established')} ({family})")
+        yield from page.notes("cause", f"{FAMILIES.get(family, 'not established')} ({family})")
         if finding["echoes"]:
-            yield from self.notes("victims", _victims(finding))
-        if about is not None and about["verdict"] == "sick":
-            yield from self.rest(about)
+            yield from page.notes("victims", _victims(finding))
+        if is_root and self.report["verdict"] == "sick":
+            yield from self.rest()
         explain = f"holdfast explain {name}"
         if finding["do"]:
-            yield from self.notes("fix", *finding["do"])
-            yield from self.notes("help", explain)
+            yield from page.notes("fix", *finding["do"])
+            yield from page.notes("help", explain)
         else:
-            yield from self.notes("fix", f"see `{explain}`")
+            yield from page.notes("fix", f"see `{explain}`")
 
-    def rest(self, report: Report) -> Iterator[str]:
+    def timeline(self) -> Iterator[str]:
+        """Who said what when: of a run the evidence and the victims say it already."""
+        if self.sources:
+            yield from timeline_rows(self.page, self.report.get("timeline", []), more=self.more)
+
+    def rest(self) -> Iterator[str]:
         """What is well, and what we do not know: said with the root cause, once."""
-        healthy = task_names(report["healthy"]) or "no task is known to be well"
-        yield from self.notes("healthy", healthy)
-        unknown = report["unknown"][:UNKNOWN_SHOWN_MAX] or ["nothing that would matter here"]
+        report, page = self.report, self.page
+        if report["healthy"] or not self.sources:
+            healthy = task_names(report["healthy"]) or "no task is known to be well"
+            yield from page.notes("healthy", healthy)
+        unknown = report["unknown"][:UNKNOWN_SHOWN_MAX]
         if len(report["unknown"]) > UNKNOWN_SHOWN_MAX:
-            unknown += [f"… and {len(report['unknown']) - UNKNOWN_SHOWN_MAX} more in report.json"]
-        yield from self.notes("unknown", *unknown)
+            unknown += [f"… and {len(report['unknown']) - UNKNOWN_SHOWN_MAX} more in {self.more}"]
+        if unknown or not self.sources:
+            yield from page.notes("unknown", *unknown or ["nothing that would matter here"])
         broken = report["broken"].items()
         says = (f"our rule {name} crashed, so it proves nothing: {why}" for name, why in broken)
-        yield from self.notes("broken", *says)
+        yield from page.notes("broken", *says)
+        if self.sources:
+            yield from page.notes("read", *_read(self.sources, self.folder))
+        if noise := report.get("noise", {}).get("lines"):
+            lines = "1 line sounds" if noise == 1 else f"{noise:,} lines sound"
+            yield from page.notes("noise", f"{lines} bad and {_mean(noise)} nothing")
 
-    def closing(self, report: Report) -> Iterator[str]:
+    def closing(self) -> Iterator[str]:
         """The last block: the verdict, unless the only finding has said it all."""
+        report, page = self.report, self.page
         findings = report["findings"]
         if report["verdict"] == "healthy":
-            yield from self.headline("healthy", _calm(report), _GREEN)
+            yield from page.headline("healthy", _calm(report), GREEN)
         elif report["verdict"] == "cannot-tell":
-            yield from self.cannot_tell(report)
+            yield from self.cannot_tell()
         else:
             if failed := task_names(list(report.get("last_words", {}))):
                 says = f"{failed} failed too, and nothing seen proves why"
-                yield from self.headline("unexplained", says, _YELLOW)
-                yield from self.last_words(report)
+                yield from page.headline("unexplained", says, YELLOW)
+                yield from self.last_words()
             if len(findings) > 1:
                 root = f"{_count(findings)}; the root cause is {_root(findings[0])}"
-                yield from self.headline("sick", root, _RED)
+                yield from page.headline("sick", root, RED)
 
-    def cannot_tell(self, report: Report) -> Iterator[str]:
-        failed = task_names(list(report.get("last_words", {})))
+    def cannot_tell(self) -> Iterator[str]:
+        report = self.report
+        failed = "" if self.sources else task_names(list(report.get("last_words", {})))
         if failed:
             says = f"{failed} failed, and nothing seen proves why"
         elif report["broken"]:
             says = "a rule of ours crashed, so its silence proves nothing"
+        elif self.sources:
+            says = f"nothing in {amount_text(self.sources)} proves a cause"
         elif report["unknown"]:
             says = "what was written down does not say how this ended"
         else:
             says = "there are no facts to judge by"
-        yield from self.headline("cannot tell", says, _YELLOW)
-        yield from self.last_words(report)
-        if failed or report["broken"] or report["unknown"]:
-            yield from self.rest(report)
+        yield from self.page.headline("cannot tell", says, YELLOW)
+        for why, entries in standing_out(report).items():
+            yield self.page.bar()
+            yield from self.page.under(f"{BAR} ", f"{why}:", bar=BAR)
+            yield from self.evidence(entries, shown_max=UNUSUAL_SHOWN_MAX)
+        yield from self.last_words()
+        yield from self.timeline()
+        if failed or report["broken"] or report["unknown"] or self.sources:
+            yield from self.rest()
         if failed:
-            yield from self.notes("help", "the whole output is in the logs named above")
+            yield from self.page.notes("help", "the whole output is in the logs named above")
+        elif self.sources:
+            yield from self.page.notes(
+                "help", "give it the logs of all tasks, standard error too, and `dmesg -T`"
+            )
 
-    def last_words(self, report: Report) -> Iterator[str]:
+    def last_words(self) -> Iterator[str]:
         """What each failed task without a cause said last, and where the whole of it is."""
-        said = report.get("last_words", {})
-        for task, lines in said.items():
-            yield self.paint(_BAR, _BLUE)
+        said = self.report.get("last_words", {})
+        kept = list(said.items())[: LAST_WORDS_SHOWN_MAX if self.sources else None]
+        lines_max = LAST_LINES_SHOWN_MAX if len(kept) > 1 and self.sources else None
+        for task, lines in kept:
+            yield self.page.bar()
             label = f"last words of {task}" if lines else f"{task} left no last words"
-            logs = ", ".join(report.get("logs", {}).get(task, []))
+            logs = ", ".join(self.report.get("logs", {}).get(task, []))
             says = f"{label} (logs: {logs})" if logs else label
-            yield from self.under(f"{_BAR} ", says, bar=_BAR)
-            for line in lines:
-                first = f"{_BAR}   " + " " * min(len(line) - len(line.lstrip()), INDENT_MAX)
-                yield from self.under(first, line, bar=_BAR, rows_max=EVIDENCE_ROWS_MAX)
+            yield from self.page.under(f"{BAR} ", says, bar=BAR)
+            for line in lines[-lines_max if lines_max else 0 :]:
+                first = f"{BAR}   " + " " * min(len(line) - len(line.lstrip()), INDENT_MAX)
+                yield from self.page.under(first, line, bar=BAR, rows_max=EVIDENCE_ROWS_MAX)
+        if len(said) > len(kept):
+            yield self.page.bar()
+            more = f"… and {len(said) - len(kept)} more in {self.more}"
+            yield from self.page.under(f"{BAR} ", more, bar=BAR)
         if said:
-            yield self.paint(_BAR, _BLUE)
+            yield self.page.bar()
 
     def place(self, finding: Report) -> Iterator[str]:
         culprit, host = finding["culprit"], finding["host"]
-        yield _glued(f"{culprit} on {host}" if culprit and host else culprit or f"host {host}")
+        if culprit:
+            yield _glued(f"{culprit} on {host}" if host and host not in culprit else culprit)
+        else:
+            yield _glued(f"host {host}" if host else "no single culprit")
         if finding["since"]:
-            moment = self.moment(finding["since"])
+            moment = self.page.moment(finding["since"])
             yield _glued(f"since {moment:%Y-%m-%d %H:%M:%S} {moment.tzname()}")
         yield _glued(f"confidence: {finding['confidence']}")
 
-    def evidence(self, entries: Sequence[Report]) -> Iterator[str]:
+    def evidence(
+        self, entries: Sequence[Report], *, shown_max: int = EVIDENCE_SHOWN_MAX
+    ) -> Iterator[str]:
         shown = list(_folded(entries))
-        kept = shown[:EVIDENCE_SHOWN_MAX]
-        tasks_cells = max(cells(entry["task"] or "-") for entry, _ in kept)
-        for entry, times in kept:
-            clock = f"{self.moment(entry['at']):%H:%M:%S}  " if entry.get("at") else ""
-            task = plain(entry["task"] or "-")
-            gap = " " * (tasks_cells - cells(task) + 2)
-            first = f"{_BAR} {clock}{task}{gap}"
-            tail = _tail(entry, times)
-            yield from self.under(
-                first, entry["text"], bar=_BAR, rows_max=EVIDENCE_ROWS_MAX, tail=tail
+        kept = shown[:shown_max]
+        names = [clip(plain(speaker(entry)), NAME_CELLS_MAX) for entry, _ in kept]
+        names_cells = max(map(cells, names), default=0)
+        for (entry, times), name in zip(kept, names, strict=True):
+            clock = f"{self.page.moment(entry['at']):%H:%M:%S}  " if entry.get("at") else ""
+            gap = " " * (names_cells - cells(name) + 2)
+            yield from self.page.under(
+                f"{BAR} {clock}{name}{gap}",
+                entry["text"],
+                bar=BAR,
+                rows_max=EVIDENCE_ROWS_MAX,
+                tail=_tail(entry, times),
             )
         if len(shown) > len(kept):
             more = len(shown) - len(kept)
-            yield from self.under(f"{_BAR} ", f"… {more} more in report.json", bar=_BAR)
-
-    def headline(self, label: str, says: str, code: str) -> Iterator[str]:
-        """Later rows are indented a little, as the label may be long."""
-        rows = wrapped(plain(f"{label}: {says}"), self.width, indent=len(_MARGIN))
-        for number, row in enumerate(rows):
-            if number == 0 and row.startswith(label):
-                yield self.paint(label, code) + self.paint(row[len(label) :], _BOLD)
-            else:
-                yield self.paint(f"{_MARGIN}{row}" if number else row, _BOLD)
-
-    def notes(self, label: str, *texts: str) -> Iterator[str]:
-        """One `= label` for all texts of a kind, each on rows of its own."""
-        for number, text in enumerate(texts):
-            yield from self.under("     " + " " * 9 if number else f"   = {label:<8} ", text)
-
-    def under(
-        self, first: str, text: str, *, bar: str = "", rows_max: int = 0, tail: str = ""
-    ) -> Iterator[str]:
-        """A row that begins with `first`, the rows it overflows into, and the tail kept whole."""
-        room = self.width - cells(first)
-        rows = wrapped(plain(text), room, rows_max=rows_max)
-        if tail and cells(rows[-1]) + cells(tail) < room:
-            rows[-1] += f" {tail}"
-        elif tail:
-            rows += wrapped(tail, room)
-        for row in hanging(first, rows, then=bar):
-            margin = next((mark for mark in ("  -->", _BAR, "   =") if row.startswith(mark)), "")
-            yield self.paint(margin, _BLUE) + row[len(margin) :]
-
-    def moment(self, iso: str) -> datetime:
-        return datetime.fromisoformat(iso).astimezone(self.zone)
-
-    def paint(self, text: str, code: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+            yield from self.page.under(f"{BAR} ", f"… {more} more in {self.more}", bar=BAR)
 
 
 def _headline(finding: Report) -> str:
@@ -235,7 +242,26 @@ def _calm(report: Report) -> str:
     tasks = task_names(report["healthy"])
     if report["findings"]:
         return f"nothing failed; {_count(report['findings'])} above"
+    if sources := report.get("sources", []):
+        return f"nothing wrong was found in {amount_text(sources)}"
     return f"nothing wrong was found; all is well with {tasks}" if tasks else "nothing is wrong"
+
+
+def _read(sources: Sequence[Report], folder: str) -> Iterator[str]:
+    """How much was read, and whose it is."""
+    tasks = task_names(sorted({source["task"] for source in sources if source["task"]}))
+    whose = f", of {tasks}" if tasks else ""
+    where = f" in {folder}" if folder else ""
+    size = bytes_text(sum(source["bytes"] for source in sources))
+    yield f"{amount_text(sources)}, {size}{whose}{where}"
+    nobodys = [source["file"] for source in sources if not source["task"]]
+    if tasks and nobodys:
+        more = f" and {len(nobodys) - 1} more" if len(nobodys) > 1 else ""
+        yield f"not known whose log it is: {nobodys[0]}{more}"
+
+
+def _mean(lines: int) -> str:
+    return "means" if lines == 1 else "mean"
 
 
 def _folded(entries: Sequence[Report]) -> Iterator[tuple[Report, int]]:

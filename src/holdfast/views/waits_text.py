@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from holdfast.views.sanitise import cells, clip, plain
-from holdfast.views.text import task_names
+from holdfast.views.task_names import task_names
 from holdfast.views.wrap import hanging, wrapped
 
 WAITS_MAX: Final = 10_000
