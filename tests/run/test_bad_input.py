@@ -61,7 +61,7 @@ def test_a_command_line_that_cannot_be(
         ("run --no-such-option -- true", "No such option '--no-such-option'"),
         ("rum --workers 1", "there is no command `rum`. Did you mean `holdfast run`?"),
         ("frobnicate", "there is no command `frobnicate`. See `holdfast --help`."),
-        ("diagnose", "Missing argument 'RUN_DIR'"),
+        ("diagnose", "name at least one log"),
         ("stop", "Missing argument 'RUN_DIR'"),
         ("diagnose --format yaml .", "'yaml' is not one of"),
     ],
@@ -199,9 +199,10 @@ def test_a_run_directory_on_a_full_disk(holdfast: Holdfast, full_disk: Path) -> 
 def test_what_is_no_run_cannot_be_diagnosed_or_stopped(holdfast: Holdfast, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
-    for command in ("diagnose", "stop"):
-        refused(holdfast(command, "nowhere"), MISSING, "there is no")
-        refused(holdfast(command, "empty"), BAD_INPUT, "is not a run directory")
-        refused(holdfast(command, "file"), BAD_INPUT, "is not a plain file or folder of a run")
+    refused(holdfast("stop", "nowhere"), MISSING, "there is no")
+    refused(holdfast("stop", "empty"), BAD_INPUT, "is not a run directory")
+    refused(holdfast("stop", "file"), BAD_INPUT, "is not a plain file or folder of a run")
+    refused(holdfast("diagnose", "nowhere"), MISSING, "there is no such file")
+    refused(holdfast("diagnose", "empty"), MISSING, "there is nothing to read")
     (tmp_path / "empty" / "run.json").write_text("{}")
     refused(holdfast("diagnose", "empty"), MISSING, "there is no journal")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from holdfast import supervisor
+from holdfast.logdir.run_dir import create_run_dir
 from holdfast.model.facts import AttemptEnded
 
 pytestmark = pytest.mark.timeout(60)
@@ -18,6 +20,7 @@ Terminal = Any
 Holdfast = Callable[..., Any]
 REPORT_FIELDS = {
     *("schema", "verdict", "findings", "healthy", "unknown", "broken", "last_words", "logs"),
+    "timeline",
 }
 FINDING_FIELDS = {
     *("cause", "family", "severity", "culprit", "host", "confidence", "since", "says", "do"),
@@ -61,6 +64,21 @@ def test_the_report_has_the_promised_fields(failed: Any) -> None:
     assert log[seen["line"] - 1] == "Traceback (most recent call last):"
     lines = (failed.run_dir / "findings.jsonl").read_text().splitlines()
     assert [json.loads(line)["cause"] for line in lines] == ["user-exception"]
+
+
+def test_a_run_leaves_its_report_as_a_page_too(failed: Any) -> None:
+    page = failed.run_dir / "report.html"
+    assert "<h1>worker:1 ended with ZeroDivisionError" in page.read_text()
+    assert page.stat().st_mode & 0o077 == 0, "for its owner only"
+
+
+def test_a_page_that_cannot_be_made_hurts_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with create_run_dir(tmp_path / "run") as run_dir:
+        supervisor._write_page(run_dir, {"not": "a report"})
+        assert not (run_dir.path / "report.html").exists()
+    assert "report.html could not be written: KeyError" in capsys.readouterr().err
 
 
 def test_the_text_names_culprit_reason_and_fix(failed: Any, holdfast: Holdfast) -> None:
@@ -119,6 +137,19 @@ def test_explain_lists_every_cause_and_shows_its_page(
     assert "## What you see" not in terminal.text
 
 
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_causes_are_listed_with_one_line_each_in_any_width(holdfast: Holdfast, width: int) -> None:
+    listed = holdfast("explain", env={"COLUMNS": str(width)}).stdout.splitlines()
+    assert all(len(line) <= width for line in listed)
+    assert sum(line.startswith("  disk-full ") for line in listed) == 1
+    family = holdfast("explain", "oom-host", env={"COLUMNS": str(width)})
+    assert family.returncode == 0
+    assert family.stdout.startswith("oom-host: host memory ran out\n")
+    assert all(len(line) <= width for line in family.stdout.splitlines())
+    said = " ".join(family.stdout.split())
+    assert "A task hit the limit of its memory cgroup and the kernel killed it." in said
+
+
 def test_an_unknown_cause_is_answered_with_the_nearest(holdfast: Holdfast) -> None:
     near = holdfast("explain", "port-conflct")
     assert near.returncode == 2
@@ -126,6 +157,8 @@ def test_an_unknown_cause_is_answered_with_the_nearest(holdfast: Holdfast) -> No
         "error: there is no cause named 'port-conflct'",
         "  try: holdfast explain port-conflict",
     ]
+    word = holdfast("explain", "oom")
+    assert "try: holdfast explain oom-host | oom-accelerator\n" in word.stderr
     far = holdfast("explain", "zzzz")
     assert far.returncode == 2
     assert "holdfast explain, for the list" in far.stderr
@@ -143,7 +176,7 @@ def test_an_unknown_cause_is_answered_with_the_nearest(holdfast: Holdfast) -> No
                 *("Exit codes:", "127", "130", "job.toml"),
             ),
         ),
-        (("diagnose",), ("RUN_DIR", "--format [text|json]", "Exits with 0")),
+        (("diagnose",), ("PATH", "--format [text|json", "Exits with 0")),
         (("explain",), ("CAUSE",)),
         (("stop",), ("RUN_DIR", "--now", "SIGTERM")),
     ],

@@ -27,6 +27,7 @@ from holdfast.views.categories import Category, categories
 from holdfast.views.check_text import check_text, summary_text
 from holdfast.views.github import github_text
 from holdfast.views.junit import junit_text
+from holdfast.views.places import places_in_definitions
 from holdfast.views.report import report
 from holdfast.views.sanitise import plain
 from holdfast.views.sarif import sarif
@@ -254,9 +255,9 @@ def _shown(
     if shape == "junit":
         return junit_text(shown, rows, warnings_fail=asked["fail_on"] == "warning")
     if shape == "github":
-        return github_text(shown, diagnosis, target.files)
+        return github_text(shown, places_in_definitions(diagnosis, target.files))
     if shape == "sarif":
-        return _json(sarif(shown, diagnosis, target.files))
+        return _json(sarif(shown, places_in_definitions(diagnosis, target.files)))
     shown["check"] = [
         {"category": row.name, "state": row.state, "says": plain(row.says)} for row in rows
     ]

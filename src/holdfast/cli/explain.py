@@ -3,41 +3,97 @@
 import difflib
 import shutil
 import sys
+from collections.abc import Iterator
 
 import click
 
+from holdfast.cli import width_of
 from holdfast.diagnose import catalogue, page
 from holdfast.model.errors import UsageError
 from holdfast.model.families import FAMILIES
+from holdfast.model.noise import said_to_be_harmless
+from holdfast.views.sanitise import clip
+from holdfast.views.wrap import hanging, wrapped
+
+NOISE = "noise"  # no cause: what sounds bad and means nothing
+NAME_CELLS = 26
+BESIDE_CELLS_MIN = 30  # with less room than this, a sentence goes below the name
+NEAR_MAX = 3
 
 
 @click.command()
 @click.argument("cause", required=False)
 def command(cause: str | None) -> None:
-    """Explain CAUSE: what you see, why it happens, what to do. Without CAUSE, list them all."""
+    """Explain CAUSE: what you see, why it happens, what to do. Without CAUSE, list them all.
+
+    CAUSE may also be a family: it lists what belongs to it. `noise` lists the lines that sound
+    bad and mean nothing.
+    """
     if cause is None:
-        click.echo(_listing())
+        click.echo("\n".join(_listing()))
         return
-    name = cause.lower().replace("_", "-")
-    if name not in catalogue():
-        near = difflib.get_close_matches(name, catalogue(), n=1, cutoff=0.5)
-        hint = f"holdfast explain {near[0]}" if near else "holdfast explain, for the list"
-        raise UsageError(f"there is no cause named {cause!r}", do=hint)
-    _show(f"# {name}\n\n*family:* {catalogue()[name].family}\n\n{page(name).strip()}")
+    name = cause.lower().replace("_", "-").replace(" ", "-")
+    if name == NOISE:
+        _show(f"# {NOISE}\n\n{said_to_be_harmless()}")
+    elif name in catalogue():
+        family = catalogue()[name].family
+        _show(f"# {name}\n\n*family:* {family}\n\n{page(name).strip()}{_see_also(name, family)}")
+    elif name in FAMILIES:
+        click.echo("\n".join(_family(name)))
+    else:
+        raise UsageError(f"there is no cause named {cause!r}", do=_hint(name))
 
 
-def _listing() -> str:
-    lines: list[str] = []
+def _see_also(name: str, family: str) -> str:
+    """The other causes of its family: what looks alike is often one of those."""
+    others = [other for other in _members(family) if other != name]
+    return f"\n\nOf the same family: {', '.join(others)}." if others else ""
+
+
+def _members(family: str) -> list[str]:
+    named = sorted(name for name, cause in catalogue().items() if cause.family == family)
+    return [*named, NOISE] if family == "benign-noise" else named
+
+
+def _listing() -> Iterator[str]:
+    """Each family, and a line for each of its causes, however narrow the terminal is."""
+    width = width_of(sys.stdout)
     for family, meaning in FAMILIES.items():
-        members = [name for name, cause in catalogue().items() if cause.family == family]
+        members = _members(family)
         if members:
-            lines.append(f"{family}: {meaning}")
-            lines += [f"  {name:<24} {_first_line(name)}" for name in sorted(members)]
-    return "\n".join(lines)
+            yield clip(f"{family}: {meaning}", width)
+        for name in members:
+            yield clip(f"  {name:<{NAME_CELLS}} {_first_line(name)}", width)
+
+
+def _family(family: str) -> Iterator[str]:
+    """One family, with the whole first sentence of each of its causes."""
+    width = width_of(sys.stdout)
+    yield from wrapped(f"{family}: {FAMILIES[family]}", width)
+    for name in _members(family):
+        first = f"  {name:<{NAME_CELLS}} "
+        if width - len(first) < BESIDE_CELLS_MIN or len(name) > NAME_CELLS:
+            yield f"  {name}"
+            first = "      "
+        yield from hanging(first, wrapped(_first_line(name), width - len(first)))
+    if not _members(family):
+        yield "  no cause of this family can be proven yet"
 
 
 def _first_line(name: str) -> str:
+    if name == NOISE:
+        return "What sounds bad and means nothing."
     return page(name).strip().partition("\n")[0]
+
+
+def _hint(name: str) -> str:
+    """What sounds alike, and what has the same word in it."""
+    known = [*catalogue(), *FAMILIES, NOISE]
+    near = difflib.get_close_matches(name, known, n=NEAR_MAX, cutoff=0.75)
+    near += [one for one in known if name in one.split("-")]
+    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    named = list(dict.fromkeys(near))[:NEAR_MAX]
+    return f"holdfast explain {' | '.join(named)}" if named else "holdfast explain, for the list"
 
 
 def _show(markdown: str) -> None:
