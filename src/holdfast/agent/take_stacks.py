@@ -26,7 +26,7 @@ from holdfast.model.stacks import main_thread
 from holdfast.model.watch_facts import StacksSeen
 from holdfast.probes.stacks import NoPySpy, Sources, Stacks, python_stacks
 
-APART_S = 2.1
+APART_S = 1.6
 ROUNDS_MAX = 3  # a third one when somebody runs: does it run in circles?
 ROUND_S_MAX = 10.0  # what is not looked at by then is left out
 NICENESS = 5

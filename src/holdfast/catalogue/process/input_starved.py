@@ -36,7 +36,7 @@ from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSlow, ThreadSt
 from holdfast.model.words import seconds_text
 
 LOOKS_MIN, LOOKS_COUNTED = 3, 12
-OVER_S = 4.0
+OVER_S = 3.0
 MOST = 0.8  # of the looks
 GENERATORS = ("from_generator_op.py", "script_ops.py")
 

@@ -34,7 +34,7 @@ from holdfast.model.words import listed, seconds_text
 
 LOOKS_MIN = 3
 LOOKS_COUNTED = 12  # the newest: what it did long before does not matter
-OVER_S = 4.0
+OVER_S = 3.0
 PLACES_MAX = 3  # functions in which a loop was seen
 LINES_MAX = 8
 BUSY_SHARE = 0.5  # of a core

@@ -39,7 +39,7 @@ HARMS = 3.0  # how many times slower
 CLEAR = 5.0  # one word is enough: it is the outcome of many steps
 RECENT_S = 90.0  # while it lasts it is told again, but not during an evaluation
 # Stacks may show a better reason, such as its input: so they are awaited, if not for ever.
-LOOKS_AWAITED, LOOKS_OVER_S, AWAIT_LOOKS_S = 3, 4.0, 12.0
+LOOKS_AWAITED, LOOKS_OVER_S, AWAIT_LOOKS_S = 3, 3.0, 12.0
 LOOKS_MIN, LOOKS_COUNTED = 5, 12
 STEPS_MIN = 2  # slow ones between two looks: one alone may have been an evaluation
 MOST = 0.8  # of the looks
