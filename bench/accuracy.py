@@ -118,22 +118,22 @@ def score_case(case: dict[str, Any], told: Diagnosis) -> Scored:
 
 def score_folder(name: str, expect: dict[str, Any], told: Diagnosis) -> Scored:
     errors = [one for one in told.findings if one.severity is Severity.ERROR]
-    families = [one.cause.family for one in errors]
+    families = [one.cause.family for one in told.findings]
     wanted = expect["families"]
-    right = families[0] in wanted if wanted and families else not wanted and not families
+    right = families[0] in wanted if wanted and families else not wanted and not errors
     culprits = _culprits(told)
     meant = expect["culprits"]
     return Scored(
         case=name,
         families=families,
         wanted=",".join(wanted) or "benign-noise",
-        told=[one.name for one in errors],
+        told=[one.name for one in told.findings],
         culprits=culprits,
         wants_culprit=",".join(meant),
         right=right,
         culprit_right=(bool(culprits) and culprits[0] in meant) if meant else None,
-        alarm=not wanted and bool(families),
-        says=errors[0].proof.says if errors else "",
+        alarm=not wanted and bool(errors),
+        says=told.findings[0].proof.says if told.findings else "",
     )
 
 
@@ -153,7 +153,8 @@ def is_named(wanted: str, told: str) -> bool:
 
 def _stands_in(name: str, text: str) -> bool:
     """Whether it is there as a whole: `rank 1` is not in `rank 12`."""
-    return re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", text) is not None
+    first, last = (r"\d" if char.isdigit() else "[a-z]" for char in (name[:1], name[-1:]))
+    return re.search(rf"(?<!{first}){re.escape(name)}(?!{last})", text) is not None
 
 
 def _plain(name: str) -> str:

@@ -8,6 +8,7 @@ from holdfast.diagnose.by_logs import said
 from holdfast.diagnose.ended_over import ended_over
 from holdfast.diagnose.fold import fold
 from holdfast.diagnose.healthy import healthy_tasks
+from holdfast.diagnose.log_pauses import ALSO_PAUSED
 from holdfast.diagnose.log_records import ALSO_BELOW
 from holdfast.diagnose.log_summaries import ALSO_SUMMED_UP
 from holdfast.diagnose.stranded import with_stranded
@@ -51,7 +52,7 @@ def words_to_hear() -> tuple[Pattern, ...]:
     heard = [pattern for cause in causes for pattern in cause.hears]
     heard += [words.pattern for cause in causes for words in cause.words]
     heard += [pattern for cause in causes for pattern in cause.where]
-    return tuple(dict.fromkeys((*heard, *ALSO_HEARS, *ALSO_BELOW, *ALSO_SUMMED_UP)))
+    return tuple(dict.fromkeys((*heard, *ALSO_HEARS, *ALSO_BELOW, *ALSO_PAUSED, *ALSO_SUMMED_UP)))
 
 
 def page(name: str) -> str:
@@ -141,6 +142,7 @@ def _verdict(evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str
         or any(evidence.of(StartBlocked))
         or bool(evidence.unseen_ends())
         or (any(evidence.of(LogsGiven)) and is_troubled(evidence))
+        or any(finding.proof.confidence is Confidence.GUESS for finding in findings)
     )
     if broken or not evidence.facts or unfinished:
         return Verdict.CANNOT_TELL

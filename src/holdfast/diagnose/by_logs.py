@@ -37,7 +37,8 @@ def said(evidence: Evidence, causes: Mapping[str, Cause]) -> tuple[Finding, ...]
     if all(root.survived or root.cause.severity is not Severity.ERROR for root in roots):
         accused = _accused(symptoms)
         if not any(claim.culprit or claim.place for claim in accused):
-            accused = [*absences(evidence, ends, causes), *accused]
+            all_calm = not accused and not roots
+            accused = [*absences(evidence, ends, causes, all_calm=all_calm), *accused]
         roots = [*accused, *roots]
     return tuple(_folded(roots[:ROOTS_MAX], symptoms))
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from holdfast.diagnose.log_claims import ABSENCE_WEIGHT, Claim
 from holdfast.diagnose.log_ends import LogEnds
+from holdfast.diagnose.log_pauses import paused_together
 from holdfast.diagnose.log_records import in_short
 from holdfast.model.cluster import TaskId
-from holdfast.model.evidence import Evidence
+from holdfast.model.evidence import CHIEF, Evidence
 from holdfast.model.facts import AttemptStarted, LastWords, OutputEnded
-from holdfast.model.findings import Cause, Confidence
+from holdfast.model.findings import Cause, Confidence, Severity
 from holdfast.model.words import listed, seconds_text
 
 SILENT_S = 20.0  # that a trainer is silent before the last word of the others
@@ -17,10 +18,19 @@ STEPS_BEHIND = 20  # more than asynchronous workers are apart
 NEVER_STARTED, LOG_STOPS, TRAINS_ALONE = "never-started", "log-stops", "spec-without-cluster"
 
 
-def absences(evidence: Evidence, ends: LogEnds, causes: Mapping[str, Cause]) -> Iterator[Claim]:
-    """Where nobody complains: who is missing, and who fell silent in the middle of training."""
+def absences(
+    evidence: Evidence, ends: LogEnds, causes: Mapping[str, Cause], *, all_calm: bool
+) -> Iterator[Claim]:
+    """Where nobody is blamed: who is missing, and who fell silent in the middle of training.
+
+    Where `all_calm`, nobody complains of anything: then even a hint is worth a word.
+    """
     yield from _unheard(evidence, causes)
-    yield from _fallen_silent(evidence, ends, causes)
+    silent = list(_fallen_silent(evidence, ends, causes))
+    yield from silent
+    if all_calm and not silent:
+        yield from _leader_stops(evidence, ends, causes)
+        yield from paused_together(evidence, causes)
 
 
 def trains_alone(
@@ -67,6 +77,30 @@ def _unheard(evidence: Evidence, causes: Mapping[str, Cause]) -> Iterator[Claim]
             do=(f"start {task}; if it ran, give its log, too",),
             order=order,
         )
+
+
+def _leader_stops(
+    evidence: Evidence, ends: LogEnds, causes: Mapping[str, Cause]
+) -> Iterator[Claim]:
+    """A chief that alone tells of steps, and of no end: nobody else would say that it died."""
+    stepping = [task for task in evidence.tasks if ends.last_step(task) >= 0]
+    if stepping != [CHIEF] or len(evidence.tasks) == 1:
+        return
+    if ends.finished(CHIEF) or ends.left_in_order(CHIEF):
+        return
+    words = [fact for fact in evidence.of(LastWords, CHIEF) if fact.lines]
+    yield Claim(
+        name=LOG_STOPS,
+        cause=causes[LOG_STOPS],
+        weight=ABSENCE_WEIGHT,
+        confidence=Confidence.GUESS,
+        severity=Severity.WARNING,
+        culprit=CHIEF,
+        place="",
+        facts=(words[-1],),
+        says=f"the log of {CHIEF} ends with step {ends.last_step(CHIEF)} and no word of an end:"
+        " it was killed, or it still runs",
+    )
 
 
 def _fallen_silent(

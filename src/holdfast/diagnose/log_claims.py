@@ -7,7 +7,7 @@ from holdfast.diagnose.log_ends import LogEnds
 from holdfast.diagnose.log_hits import Hit
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, LogLine, TracebackSeen
-from holdfast.model.findings import Cause, Confidence, Finding, Proof
+from holdfast.model.findings import Cause, Confidence, Finding, Proof, Severity
 from holdfast.model.wording import Weight
 
 FACTS_MAX = 3  # of one claim by one speaker: more say nothing new
@@ -35,6 +35,7 @@ class Claim:
     facts: tuple[Fact, ...]  # the most telling first
     says: str
     do: tuple[str, ...] = ()
+    severity: Severity | None = None  # None: as the cause has it
     symptom: bool = False
     survived: bool = False  # training went on after it in the same log
     order: int = 0  # of its first record among all
@@ -65,6 +66,7 @@ class Claim:
                 confidence=self.confidence,
                 do=self.do or self.cause.do or (f"read more: holdfast explain {self.name}",),
                 symptom=self.symptom,
+                severity=self.severity,
             ),
         )
 

@@ -1,4 +1,4 @@
-"""Where a fault lies, from the lines around the words that tell of it: a device, a host, a library."""
+"""Where a fault lies, from lines around the words that tell of it: a device, a host, a library."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -33,7 +33,9 @@ cause = Cause(
     where=(
         Pattern(r'Failed to pull image "(?P<culprit>[^"]+)"'),
         Pattern(r"pull access denied for (?P<culprit>[^\s,]+)"),
-        Pattern(r"(?:for url|Error while accessing|Cannot access gated repo for url):? (?P<culprit>\S+)"),
+        Pattern(
+            r"(?:for url|Error while accessing|Cannot access gated repo for url):? (?P<culprit>\S+)"
+        ),
         Pattern(r"(?P<culprit>(?:s3|gs|hdfs)a?://[^\s'\"]+)"),
     ),
     words=(

@@ -52,16 +52,14 @@ IN_A_RESTORE = Pattern(
     r"(?:[^\n]*\]\((?P<culprit>[\w./-]+), )?"
 )
 # The weight that does not fit, where the message names one.
-NAMED = Pattern(
-    r"\bsize mismatch for (?P<culprit>\S+): copying a param"
+NAMED = Pattern(r"\bsize mismatch for (?P<culprit>\S+): copying a param")
+NAMED_KEY = Pattern(
+    r"\b(?:Key|Tensor name) [\"']?(?P<culprit>[^\s\"']+)[\"']? not found in checkpoint"
 )
-NAMED_KEY = Pattern(r"\b(?:Key|Tensor name) [\"']?(?P<culprit>[^\s\"']+)[\"']? not found in checkpoint")
 NAMED_TENSOR = Pattern(
     r"\btensor_name = (?P<culprit>\S+); (?:expected dtype|shape in shape_and_slice)"
 )
-MISSING_KEY = Pattern(
-    r"(?:Missing|Unexpected) key\(s\) in state_dict: \"(?P<culprit>[^\s\"]+)\""
-)
+MISSING_KEY = Pattern(r"(?:Missing|Unexpected) key\(s\) in state_dict: \"(?P<culprit>[^\s\"]+)\"")
 PARTLY = Pattern(
     r"(?i)newly initialized|expect_partial|strict=False.*continu|_CHECKPOINTABLE_OBJECT"
 )

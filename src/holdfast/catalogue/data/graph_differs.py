@@ -1,8 +1,9 @@
-"""A task waits for variables that the chief never initializes: its graph is another one.
+"""A task has built another graph or model than its chief.
 
 ## What you see
-In PyTorch `DDP expects same model across all ranks`. In TensorFlow one worker repeats `Waiting for model to be ready. … Variables not initialized: extra_layer`, every
-30 s and for ever, while the chief and the others train.
+One worker repeats `Waiting for model to be ready. … Variables not initialized: extra_layer`, every
+30 s and for ever, while the chief and the others train. In PyTorch all end with `DDP expects same
+model across all ranks`.
 
 ## Why it happens
 In between-graph training the chief initializes the variables of its own graph. A worker whose

@@ -25,20 +25,9 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.wording import Words
 
-# How TensorFlow, CUDA and PyTorch name the device, the most exact first.
-WHERE = (
-    Pattern(r"StreamExecutor for (?P<culprit>CUDA:\d+)\b"),
-    Pattern(r"/device:(?:XLA_)?(?P<culprit>GPU:\d+)\b"),
-    Pattern(r"/task:\d+/(?P<culprit>gpu:\d+)\b"),
-    Pattern(r"\b(?P<culprit>CUDA device ordinal \d+)"),
-    Pattern(r"\b(?P<culprit>cuda:\d+)\b"),
-    Pattern(r"\b(?P<culprit>GPU[ :]\d+)\b"),
-)
-
 cause = Cause(
     family="gpu-fault",
     remedy=AskHuman(),
-    where=WHERE,
     words=(
         Words(
             Pattern(

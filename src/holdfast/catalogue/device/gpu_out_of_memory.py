@@ -39,20 +39,9 @@ TOLD_MORE_EXACTLY = Pattern(
     r"|in replica \d|(?i:warning)|CUDA_ERROR_|cuMem|cuCtx|srun: |slurmstepd|\bI tensorflow/|: I "
 )
 
-# How TensorFlow, CUDA and PyTorch name the device, the most exact first.
-WHERE = (
-    Pattern(r"StreamExecutor for (?P<culprit>CUDA:\d+)\b"),
-    Pattern(r"/device:(?:XLA_)?(?P<culprit>GPU:\d+)\b"),
-    Pattern(r"/task:\d+/(?P<culprit>gpu:\d+)\b"),
-    Pattern(r"\b(?P<culprit>CUDA device ordinal \d+)"),
-    Pattern(r"\b(?P<culprit>cuda:\d+)\b"),
-    Pattern(r"\b(?P<culprit>GPU[ :]\d+)\b"),
-)
-
 cause = Cause(
     family="oom-accelerator",
     remedy=AskHuman(),
-    where=WHERE,
     words=(
         Words(
             Pattern(

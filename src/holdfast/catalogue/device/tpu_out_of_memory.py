@@ -27,15 +27,12 @@ from holdfast.model.wording import Words
 cause = Cause(
     family="oom-accelerator",
     remedy=AskHuman(),
-    where=(
-        Pattern(r"/device:(?P<culprit>TPU:\d+)\b"),
-        Pattern(r"\b(?P<culprit>TPU v\d\w*(?:-\d+)?)"),
-        Pattern(r"(?P<culprit>TPU_\d+\(process=\d+[^)]*\))"),
-    ),
     words=(
         Words(Pattern(r"Ran out of memory in memory space (?:hbm|vmem|smem|sflag)")),
         Words(Pattern(r"unlikely to have enough device memory|Exceeded hbm capacity by")),
-        Words(Pattern(r"Attempting to (?:allocate|reserve) [\d.]+ ?\w*[. ].*That was not possible")),
+        Words(
+            Pattern(r"Attempting to (?:allocate|reserve) [\d.]+ ?\w*[. ].*That was not possible")
+        ),
     ),
     do=(
         "make the batch of each core smaller, or keep less: jax.checkpoint, tf.recompute_grad",

@@ -28,8 +28,10 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import HostSampled, TaskMoves, TaskSampled, TaskSlow, TaskStill
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
 STARVED_SHARE = 0.5
@@ -148,11 +150,33 @@ def _harm(evidence: Evidence, task: TaskId | None) -> tuple[Fact, ...]:
     return tuple(found)
 
 
+# What other watchers and the kernel say of a host that is too busy to run its own programs.
+WORDS = (
+    Words(
+        Pattern(r"There might be resource pressure on this node"),
+        Weight.SIGN,
+        says="{who} is too busy to say in time that it lives: {line}",
+    ),
+    Words(
+        Pattern(
+            r"(?:(?P<culprit>[\w.-]+) kernel: [^\n]*)?(?:BUG: soft lockup - CPU#\d+ stuck for"
+            r"|rcu_\w+ (?:self-)?detected stalls? on|Watchdog detected hard LOCKUP)"
+        ),
+        Weight.SIGN,
+        says="the kernel of {who} found a core that was stuck: {line}",
+    ),
+)
+
 cause = Cause(
     family="task-stalled",
     detect=detect,
     live=True,
     remedy=AskHuman(),
     severity=Severity.WARNING,
+    words=WORDS,
+    do=(
+        "see who uses its cores: top -b -n 1 -o %CPU | head -15; nproc; uptime",
+        "move the others, or give the job cores of its own: taskset, a cpuset, --exclusive",
+    ),
     yields_to=frozenset({"ps-overloaded"}),
 )

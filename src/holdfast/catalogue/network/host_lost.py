@@ -32,7 +32,7 @@ from holdfast.model.link_cuts import Cut, cuts
 from holdfast.model.lost_hosts import hosts_of, lost_hosts, silent_hosts
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.wording import Words
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
 
@@ -91,10 +91,40 @@ WORDS = (
         Pattern(r"JOB \d+ ON (?P<culprit>[\w.-]+) CANCELLED AT \S+ DUE TO NODE FAILURE"),
         says="the host {culprit} failed, and the scheduler ended the job",
     ),
+    # Ray's own watch; it may err where a host is only very busy.
     Words(
         Pattern(
-            r"ORTE (?:has lost communication with a remote|daemon has unexpectedly failed)"
-            r"|PRTE has lost communication with a remote|NODE_FAIL\b|DUE TO NODE FAILURE"
+            r"node (?:with node id|with client ID)\S* \S+ (?:and (?:ip|address): (?P<culprit>[\w.:-]*\w)"
+            r" [^\n]{0,80})?has been marked dead because"
+        ),
+        Weight.SIGN,
+        says="the host {who} was given up, it no longer answers: {line}",
+    ),
+    Words(
+        Pattern(
+            r"because its node has died|NodeDiedError|node \w+ (?:has )?died unexpectedly"
+            r"|job preempted \(node failure\)|Server could not connect to MOM"
+            r"|Container released on a \*lost\* node|TERM_EXEC_HOST\w*|[Ee]xecution host \S+ (?:is"
+            r" )?(?:down|unreachable)|Lost executor \d+ on \S+: (?:[Ww]orker|[Ss]lave) lost"
+            r"|lost connection to proxy|Health check failed due to missing too many heartbeats"
+        ),
+        Weight.SIGN,
+        blames_nobody=True,
+        says="a host is gone: {line}",
+    ),
+    # The network to it or the launcher's own process there may have failed as well.
+    Words(
+        Pattern(
+            r"(?:ORTE|PRTE) has lost communication with (?:a remote|its) daemon"
+            r"|ORTE daemon has unexpectedly failed"
+        ),
+        Weight.SIGN,
+        blames_nobody=True,
+        says="a host is gone, or its launcher there: {line}",
+    ),
+    Words(
+        Pattern(
+            r"NODE_FAIL\b|DUE TO NODE FAILURE"
             r"|NodeLost|node\.kubernetes\.io/unreachable|NodeNotReady"
         ),
         blames_nobody=True,
@@ -107,6 +137,13 @@ cause = Cause(
     detect=detect,
     remedy=AskHuman(),
     words=WORDS,
+    where=(
+        Pattern(
+            r"(?:Remote daemon|Compute node) *: \[\[\d+,\d+\],\d+\] on node (?P<culprit>[\w.-]+)"
+        ),
+        Pattern(r"^\s+hostname: +(?P<culprit>[\w.-]+)$"),
+        Pattern(r"^Exec host: +(?P<culprit>[\w.-]+)"),
+    ),
     do=(
         "ping it, and look at its console: did it restart?",
         "exclude the host and start again from the last checkpoint: sbatch --exclude=HOST",

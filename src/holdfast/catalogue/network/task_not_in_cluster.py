@@ -27,8 +27,8 @@ from holdfast.model.wording import Weight, Words
 
 ABSENT = Pattern(
     r"(?:specification '|assigned to )(?P<culprit>/job:[a-z_]+/(?:replica:\d+/)?task:\d+)"
-    r"(?:/(?:device:)?(?:cpu|CPU):\d+)?'? (?:because no devices matching|but available devices)"
-    r".*available devices(?::| are \[) *(?:/job:[a-z_]+/)"
+    r"(?:/(?:device:)?(?:cpu|CPU):\d+)?'? (?:because no devices matching.*available devices:"
+    r"|but available devices are \[) */job:[a-z_]+/"
 )
 ALONE = Pattern(r"available devices(?::| are \[) *(?:/job:localhost/)")
 

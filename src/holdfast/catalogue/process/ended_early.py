@@ -29,8 +29,10 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.lost_peer import LOST, LOST_ERRORS
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import StepsSeen, TaskStill
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
 # A process that is leaving closes its connections first, and takes long to be gone.
@@ -101,4 +103,33 @@ def _proof(evidence: Evidence, exited: TaskExited, suffering: list[Fact]) -> Pro
     )
 
 
-cause = Cause(family="exited-early", detect=detect, remedy=AskHuman())
+# Open MPI ends all the others then. Who ended with an error of its own is told elsewhere.
+WORDS = (
+    Words(
+        Pattern(
+            r"(?:mpirun|mpiexec|prterun|orterun) has exited due to process rank (?P<rank>\d+) "
+        ),
+        Weight.SYMPTOM,
+        says="{who} ended while the others still ran, and did not take leave of them (MPI_Finalize)",
+    ),
+    Words(
+        Pattern(
+            r"(?i:\b(?P<culprit>(?:rank|worker|task)[ :]?\d+))\W[^\n]{0,40}"
+            r"(?:finished|exited|ended|stopped|left|completed)"
+            r" (?:early|before (?:the )?(?:others|other \w+|its peers)|too soon|prematurely)"
+        ),
+        Weight.SIGN,
+        says="{who} ended before the others: {line}",
+    ),
+)
+
+cause = Cause(
+    family="exited-early",
+    detect=detect,
+    remedy=AskHuman(),
+    words=WORDS,
+    do=(
+        "compare how many steps each one made: the last step in each log",
+        "give all the same number of steps, and let all of them leave together",
+    ),
+)

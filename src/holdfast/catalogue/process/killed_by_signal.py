@@ -128,7 +128,7 @@ cause = Cause(
         Words(
             Pattern(
                 r"process (?P<culprit>rank \d+) with PID \d+ on node \S+ exited on signal"
-                r" (?:9|15|1)\b"
+                r" (?:15|1)\b"
             ),
             Weight.SIGN,
         ),
@@ -138,19 +138,19 @@ cause = Cause(
             ),
             Weight.SYMPTOM,
         ),
-        Words(Pattern(r"exitcode: -(?:9|1)\) (?P<culprit>local_rank: \d+)"), Weight.SIGN),
+        Words(Pattern(r"exitcode: -1\) (?P<culprit>local_rank: \d+)"), Weight.SIGN),
         # Whoever fails first has the others ended with SIGTERM.
         Words(Pattern(r"exitcode: -15\) (?P<culprit>local_rank: \d+)"), Weight.SYMPTOM),
         Words(Pattern(r"Signal 15 \(SIGTERM\) received by PID"), Weight.SYMPTOM),
         Words(
             Pattern(
-                r"Signal (?:9 \(SIGKILL\)|1 \(SIGHUP\)) received by PID"
-                r"|<Signals\.SIG(?:KILL|TERM|HUP)|KILLED BY SIGNAL: (?:9|15)\b"
+                r"Signal 1 \(SIGHUP\) received by PID"
+                r"|<Signals\.SIG(?:TERM|HUP)|KILLED BY SIGNAL: (?:9|15)\b"
                 r"|Killed \(signal 9\)|Terminated \(signal 15\)"
                 r"|(?:terminated|died|killed) (?:with|by|from) signal:? "
                 r"(?:SIG(?:KILL|TERM|HUP)|9\b|15\b)"
                 r"|SIGKILL\(-9\)|non-zero (?:exit )?(?:status|code)(?: of)? (?:137|143)\b"
-                r"|killed by signal: (?:Killed|Terminated|Hangup)"
+                r"|killed by signal: (?:Terminated|Hangup)"
             ),
             Weight.SIGN,
         ),
@@ -176,6 +176,7 @@ cause = Cause(
     yields_to=frozenset(
         {
             "host-out-of-memory",
+            "killed-alone",
             "cgroup-out-of-memory",
             "batch-memory-limit",
             "container-memory-limit",

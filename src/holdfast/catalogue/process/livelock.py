@@ -26,10 +26,12 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
 from holdfast.model.stacks import Doing, Frame, doing, main_thread, user_frame
 from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSampled, TaskStill
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
 LOOKS_MIN = 3
@@ -124,4 +126,23 @@ def _others_go_on(evidence: Evidence, task: TaskId | None, since_s: float) -> bo
     return any(steps.at_s > since_s and steps.task != task for steps in evidence.of(StepsSeen))
 
 
-cause = Cause(family="task-stalled", detect=detect, live=True, remedy=AskHuman())
+# What programs say of somebody who is there, and does not get on.
+WORDS = (
+    Words(
+        Pattern(r"Timeout while feeding partition"),
+        Weight.SIGN,
+        says="{who} no longer takes the input that it is fed: {line}",
+    ),
+)
+
+cause = Cause(
+    family="task-stalled",
+    detect=detect,
+    live=True,
+    words=WORDS,
+    do=(
+        "take the stacks of all its threads: py-spy dump --pid PID",
+        "see what it does: top -H -b -n 1 -p PID | head -20",
+    ),
+    remedy=AskHuman(),
+)

@@ -29,10 +29,12 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.pace import slowed
+from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at
 from holdfast.model.stacks import Doing, Frame, doing, main_thread, user_frame
 from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSlow
+from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
 HARMS = 3.0  # how many times slower
@@ -128,10 +130,43 @@ def _proof(evidence: Evidence, told: list[TaskSlow], until_s: float) -> Proof:
     )
 
 
+# What schedulers of tasks and watchers of ranks say of one that holds up the rest.
+WORDS = (
+    Words(
+        Pattern(
+            r"Marking (?P<culprit>task \d+ in stage [\d.]+) \(on [^)]*\) as speculatable because it ran"
+        ),
+        Weight.SIGN,
+        says="{who} runs much longer than the others: {line}",
+    ),
+    Words(
+        Pattern(
+            r"(?i:(?P<culprit>\b(?:rank|worker|host|node|gpu|task|device)\b[ :=#]*[\w.-]*\d[\w.-]*)"
+            r"[^\n]{0,30} (?:is|was|detected as|identified as|marked as|flagged as) (?:a |the |an )?"
+            r"(?:straggl|slow[ -](?:rank|worker|node|host)|slowest))"
+        ),
+        Weight.SIGN,
+        says="{who} is much slower than the others: {line}",
+    ),
+    Words(
+        Pattern(
+            r"(?i:stragglers?(?: \w+)?(?: detected| found)?[ :=\[(]+(?P<culprit>(?:rank|worker|host"
+            r"|node|gpu|task)s?[ :=#\[]*[\w.-]*\d[\w.-]*))"
+        ),
+        Weight.SIGN,
+        says="{who} is much slower than the others: {line}",
+    ),
+)
+
 cause = Cause(
     family="straggler",
     detect=detect,
     live=True,
+    words=WORDS,
+    do=(
+        "see what it does: py-spy dump --nonblocking --pid PID, some times in a row",
+        "compare its host with the others: top -b -n 1 | head -15; nvidia-smi -q -d CLOCK",
+    ),
     remedy=AskHuman(),
     yields_to=frozenset({"cpu-starved", "input-starved"}),
     severity=Severity.WARNING,

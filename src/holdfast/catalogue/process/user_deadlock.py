@@ -162,6 +162,36 @@ WORDS = (
         Weight.SIGN,
         says="a stack of {who} shows a thread that waits for a lock: {line}",
     ),
+    # Stacks that somebody took of a process that stands still: they tell only where nothing else does.
+    Words(
+        Pattern(
+            r"^#\d+ +(?:0x[0-9a-f]+ in )?(?:pthread_cond_(?:timed)?wait|__?futex\w*_wait\w*|sem_wait"
+            r"|do_futex_wait|nsync::nsync_(?:mu|cv|sem)\w*|PyThread_acquire_lock\w*|take_gil"
+            r"|__psynch_\w+wait|std::condition_variable::wait)"
+            r"|\bThread 0x[0-9a-f]+ \(LWP \d+\)[^\n]* (?:pthread_cond_wait|futex_wait|__lll_lock)"
+            r"|__psynch_(?:cv|mutex)wait\b"
+        ),
+        Weight.SYMPTOM,
+        blames_nobody=True,
+        says="a stack shows threads that wait for one another or for an event: {line}",
+    ),
+    Words(
+        Pattern(
+            r'\((?:idle|active)\): "(?P<culprit>[^"\n]+)"\n\s+(?:wait|acquire|get|join|put'
+            r"|_wait_for_tstate_lock|_recv|wait_for) \("
+        ),
+        Weight.SYMPTOM,
+        says="a stack of {who} shows that it waits for another thread: {line}",
+    ),
+    Words(
+        Pattern(
+            r"^\s+(?:wait|acquire|get|join|put|_wait_for_tstate_lock) "
+            r"\((?:\S*/)?(?:threading|queue|multiprocessing/\w+)\.py:\d+\)"
+        ),
+        Weight.SYMPTOM,
+        blames_nobody=True,
+        says="a stack shows a thread that waits for another one: {line}",
+    ),
     Words(
         Pattern(r"(?i)\bdeadlock(?:ed)?\b"),
         Weight.SIGN,
@@ -172,6 +202,7 @@ WORDS = (
 
 cause = Cause(
     family="deadlock",
+    hears=(Pattern(r'^(?:Thread|Process)\b[^\n]*\((?:idle|active)\): "'),),
     detect=detect,
     live=True,
     remedy=AskHuman(),

@@ -33,6 +33,7 @@ from holdfast.model.wording import Weight, Words
 
 # The peer is to blame for these, or whoever pressed Ctrl-C.
 NOT_ITS_OWN = Pattern(LOST_ERRORS.text + r"|^(?:KeyboardInterrupt|SystemExit)$")
+CUT_OFF = Pattern(r"^(?:Connection(?:Reset|Refused|Aborted)|BrokenPipe|EOF)Error$")
 NO_TRACEBACK = Pattern(r"^(?:SyntaxError|IndentationError|TabError): ")
 OF_TENSORFLOW = Pattern(r"^tensorflow\.")
 UNCAUGHT_CODE = 1
@@ -54,6 +55,8 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             continue
         if NOT_ITS_OWN.search(seen.exception) or ABORTED.search(seen.message):
             continue
+        if CUT_OFF.search(seen.exception) and _is_not_the_first(evidence, failure):
+            continue
         uncaught = failure.exit_code == UNCAUGHT_CODE and _is_last(evidence, seen)
         certain = uncaught and not OF_TENSORFLOW.search(seen.exception)
         yield Proof(
@@ -63,6 +66,13 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             says=f"{failure.task} ended with {_exception(seen)}",
             do=(f"correct the program{_place(seen)}",),
         )
+
+
+def _is_not_the_first(evidence: Evidence, failure: TaskExited) -> bool:
+    """Whether another had failed before: it was at the other end, most likely."""
+    return any(
+        other.task != failure.task and other.at_s < failure.at_s for other in evidence.failures()
+    )
 
 
 def _chose_its_code(evidence: Evidence, failure: TaskExited, seen: TracebackSeen | None) -> bool:

@@ -41,7 +41,9 @@ UNNAMED = Pattern(
 )
 OTHER_LIMITS = Pattern(r"Too many open files|; [A-Z]")
 # PyTorch: the disk is full or failing, and only the system's log knows which.
-NOT_WRITTEN = Pattern(r"\bwrite\(\): fd \d+ failed with ")
+NOT_WRITTEN = Pattern(
+    r"\bwrite\(\): fd \d+ failed with |Error: File (?P<culprit>\S+) cannot be opened\.$"
+)
 FULL_BYTES = 65_536
 # Shared memory is no disk, and inotify says so of its watches.
 ELSEWHERE = Pattern(r"/dev/shm|[Ss]hared memory|posix_fallocate failed|inotify|</torch_")
@@ -85,7 +87,7 @@ cause = Cause(
         Words(FULL_AFTER, unless=ELSEWHERE, of_speaker=True),
         Words(FULL, unless=ELSEWHERE),
         Words(UNNAMED, unless=OTHER_LIMITS, of_speaker=True),
-        Words(NOT_WRITTEN, Weight.SIGN, unless=FULL),
+        Words(NOT_WRITTEN, Weight.SIGN, unless=FULL, of_speaker=True),
         Words(
             Pattern(
                 r"PytorchStreamWriter failed (?:writing|closing|finalizing)"

@@ -30,7 +30,7 @@ LEASE = Pattern(
     r"|No lease on /|file lease is currently owned by"
     r"|leaseholder is trying to recreate"
 )
-FILE = Pattern(r"No lease on (?P<culprit>/\S+)|Failed to (?:CREATE|APPEND)_FILE (?P<made>/\S+) for")
+FILE = Pattern(r"(?:No lease on|Failed to (?:CREATE|APPEND)_FILE) (?P<culprit>/\S+)")
 SAYS = "{who}: another writer has this HDFS file: {line}"
 
 cause = Cause(

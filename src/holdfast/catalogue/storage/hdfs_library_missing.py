@@ -33,9 +33,8 @@ LIBRARY = Pattern(
     r"|Unable to load libjvm|[Uu]nable to load libhdfs|Can not find the shared library: libhdfs"
     r"|getJNIEnv: getGlobalJNIEnv failed|JNI_CreateJavaVM"
 )
-NAMED = Pattern(
-    r"(?P<culprit>\blib(?:hdfs\d?|jvm)(?:\.so[\w.]*)?)(?:: cannot open shared object file|\s*$)"
-)
+NAMED = Pattern(r"(?P<culprit>\blib(?:hdfs\d?|jvm)\.so[\w.]*): cannot open shared object file")
+UNLOADED = Pattern(r"[Uu]nable to load (?P<culprit>lib(?:hdfs\d?|jvm))\s*$")
 CLASSES = Pattern(
     r"loadFileSystems error|\(unable to get (?:root cause|stack trace) for java\.lang\."
     r"|Could not initialize class org\.apache\.hadoop|could not find method getRootCauseMessage"
@@ -50,6 +49,8 @@ SAYS = "{who} cannot load what it needs for HDFS: {line}"
 cause = Cause(
     family="hdfs-access",
     words=(
+        Words(NAMED, says=SAYS, of_speaker=True),
+        Words(UNLOADED, says=SAYS, of_speaker=True),
         Words(LIBRARY, says=SAYS),
         Words(CLASSES, says=SAYS),
         Words(UNKNOWN, says=SAYS, weight=Weight.SIGN, of_speaker=True),

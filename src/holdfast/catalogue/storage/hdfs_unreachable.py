@@ -40,6 +40,7 @@ PATH = Pattern(
     r"(?:Error|Exception|argument|found|exhausted|recondition|nternal|nknown|navailable"
     r"|base path):? (?P<culprit>(?:hdfs|viewfs)://[^\s;,]+)(?:;|$| for servable)"
 )
+UNKNOWN = Pattern(r"; Unknown error 255")
 DATANODE = Pattern(
     r"could only be (?:replicated to|written to) \d+ (?:nodes|of the)|Could not obtain block: BP-"
     r"|BlockMissingException|All datanodes .* are bad|no more good datanodes being available"
@@ -57,7 +58,7 @@ cause = Cause(
     words=(
         Words(NAMENODE, says=SAYS),
         Words(DATANODE, says=SAYS),
-        Words(PATH, says=SAYS, weight=Weight.SIGN, of_speaker=True),
+        Words(PATH, says=SAYS, weight=Weight.SIGN, of_speaker=True, unless=UNKNOWN),
         Words(CONNECT, says=SAYS, weight=Weight.SYMPTOM),
     ),
     do=(
