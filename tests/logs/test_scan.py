@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from holdfast.logs.joined import Joined
 from holdfast.logs.part import Part
 from holdfast.logs.scan import BLOCK_BYTES, scan
 from holdfast.model.facts import LogLine, TracebackSeen
-from holdfast.model.hearing import LINE_BYTES_MAX, Heard, hear_text
+from holdfast.model.hearing import BEFORE_BYTES, LINE_BYTES_MAX, Heard, hear_text
 from holdfast.model.pattern import AnyOf, Pattern
 
 PATTERNS = tuple(
@@ -69,7 +70,9 @@ def heard_in_parts(
         end = start + part_bytes if start + part_bytes < len(content) else -1
         part = Part(path=b"job.log", source="job.log", start=start, end=end)
         inside = start > 0 and begins_inside(content, start)
-        joined.add(scan(part, reader(content, start, most), telling, inside=inside))
+        above = content[max(0, start - BEFORE_BYTES) : start]
+        read = reader(content, start, most)
+        joined.add(scan(part, read, telling, inside=inside, above=above))
     heard = joined.heard()
     assert heard is not None
     return heard
@@ -89,6 +92,7 @@ SLOW = Telling(PATTERNS, fast=False)
 
 
 @given(contents())
+@settings(deadline=None)
 @example(b"lost\nworker\n")
 @example(b"exit worker:1\r\nlost worker\r")
 def test_two_ways_to_find_the_lines_find_the_same(content: bytes) -> None:
@@ -102,6 +106,7 @@ def test_two_ways_to_find_the_lines_find_the_same(content: bytes) -> None:
 
 
 @given(contents())
+@settings(deadline=None)
 def test_what_is_heard_is_what_a_look_at_every_line_hears(content: bytes) -> None:
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"").rstrip(b"\n")
     wanted = hear_text("job.log", content, AnyOf(PATTERNS))
@@ -109,16 +114,30 @@ def test_what_is_heard_is_what_a_look_at_every_line_hears(content: bytes) -> Non
 
 
 @given(contents(), st.integers(1, 9))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_it_does_not_matter_in_which_pieces_the_bytes_come(content: bytes, most: int) -> None:
     wanted = heard_in_parts(content, FAST, part_bytes=1 << 20)
     assert heard_in_parts(content, FAST, part_bytes=1 << 20, most=most) == wanted
 
 
 @given(contents(), st.integers(1, 60), st.integers(1, 9))
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 def test_it_does_not_matter_where_a_file_is_cut_into_parts(
     content: bytes, part_bytes: int, most: int
 ) -> None:
     wanted = heard_in_parts(content, FAST, part_bytes=1 << 20)
     assert heard_in_parts(content, FAST, part_bytes=part_bytes, most=most) == wanted
+
+
+@pytest.mark.parametrize("closer", ["", "{0} I train.py:9] step {0}\n"])
+def test_a_traceback_that_comes_again_and_again_is_heard_each_time(closer: str) -> None:
+    one = (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 1, in <module>\n    fetch()\nTimeoutError: no answer\n'
+    )
+    content = "".join(one + closer.format(n) for n in range(12)).encode()
+    patterns = [Pattern(r"Traceback \(most recent call last\):")]
+    wanted = facts(hear_text("job.log", content.rstrip(b"\n"), AnyOf(patterns)))
+    found = facts(heard_in_parts(content.rstrip(b"\n"), Telling(patterns), part_bytes=1 << 20))
+    assert found == wanted
+    assert len(found) == 12

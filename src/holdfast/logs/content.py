@@ -7,6 +7,7 @@ from typing import Self
 
 from holdfast.logs.part import Part
 from holdfast.logs.unpack import Unpacking, missing_extra, packed_as
+from holdfast.model.hearing import BEFORE_BYTES
 
 SAMPLE_BYTES = 8_192
 
@@ -34,6 +35,7 @@ class Content:
     def __init__(self, part: Part) -> None:
         self.why = ""
         self.inside = False  # whether it begins within a line
+        self.above = b""  # some of what stands before it
         self._ours = bool(part.path)
         self._fd = os.open(part.path, os.O_RDONLY | os.O_CLOEXEC) if part.path else 0
         self._unpacking: Unpacking | None = None
@@ -63,6 +65,8 @@ class Content:
         around = os.pread(self._fd, 2, start - 1)
         before, first = around[:1], around[1:]
         self.inside = before != b"\n" and (before != b"\r" or first == b"\n")
+        room = min(start, BEFORE_BYTES)
+        self.above = os.pread(self._fd, room, start - room)
         os.lseek(self._fd, start, os.SEEK_SET)
 
     def _enter(self) -> None:

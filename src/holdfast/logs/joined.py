@@ -71,16 +71,13 @@ class Joined:
         )
 
     def _placed(self, told: Told, heard: HeardPart) -> Told:
-        """With its place in the file, and with what stands above the part."""
+        """With its place in the file."""
         if heard.part.start == 0:
             return told
         lines = tuple(
             msgspec.structs.replace(line, line=line.line + self._newlines) for line in told.lines
         )
-        before = told.before
-        if told.offset - heard.part.start < BEFORE_BYTES:
-            before = (self._tail + before)[-BEFORE_BYTES:]
-        return msgspec.structs.replace(told, lines=lines, before=before)
+        return msgspec.structs.replace(told, lines=lines)
 
 
 def _unix(some: bytes) -> bytes:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from holdfast.logs.filter import Telling
 from holdfast.logs.kept import Kept, likeness
 from holdfast.logs.part import HeardPart, Part, Told, ToldLine
+from holdfast.logs.repeats import Repeats
 from holdfast.model.hearing import BEFORE_BYTES, HEAD_BYTES, LINE_BYTES_MAX, TAIL_BYTES, Hearing
 
 BLOCK_BYTES = 1 << 20
@@ -14,17 +15,22 @@ OVER_BYTES = 64 << 10
 FOLLOWING_LINES_MAX = 2_000  # of one telling line: a traceback that never ends
 FOLLOWING_BYTES_MAX = 256 << 10
 KINDS_MAX = 2_000  # of lines that are tried for what may follow them
+_FRAME = b'File "'
+FRAME_LINES = 3  # its place, its code, and a line of marks below that
 _SURELY_OPENS = b"Traceback (most recent call last)"
 
 Read = Callable[[int], bytes]
 
 
-def scan(part: Part, read: Read, telling: Telling, *, inside: bool = False) -> HeardPart:
+def scan(
+    part: Part, read: Read, telling: Telling, *, inside: bool = False, above: bytes = b""
+) -> HeardPart:
     """All that the lines tell that begin in a part; `inside`: it begins within a line.
 
-    `read` gives the next bytes from the part's start on, none at the end of the file.
+    `read` gives the next bytes from the part's start on, none at the end of the file; `above` is
+    some of what stands before it.
     """
-    scanner = Scanner(part, telling, inside=inside)
+    scanner = Scanner(part, telling, inside=inside, above=above)
     while (room := scanner.room()) and (chunk := read(room)):
         scanner.feed(chunk)
     while scanner.is_open and (chunk := read(OVER_BYTES)):
@@ -47,7 +53,10 @@ class _Open:
         return few and self.hearing.wants_more
 
     def take(self, line: ToldLine) -> None:
-        self.hearing.take(line.raw, line=line.line + 1, offset=line.offset, told=line.told)
+        before = b"" if self.lines else self.before
+        self.hearing.take(
+            line.raw, line=line.line + 1, offset=line.offset, before=before, told=line.told
+        )
         self.lines.append(line)
         self.size += len(line.raw)
 
@@ -97,19 +106,22 @@ class Scanner:
     file: each drawing is judged by itself, and what is printed after the last one, too.
     """
 
-    def __init__(self, part: Part, telling: Telling, *, inside: bool) -> None:
+    def __init__(self, part: Part, telling: Telling, *, inside: bool, above: bytes) -> None:
         self._part = part
         self._telling = telling
         self._kept = Kept()
         self._lone: set[bytes] = set()  # kinds of lines that nothing follows
         self._open: _Open | None = None
+        self._closed: Told | None = None  # the last one that was open
+        self._closed_by_last = False
+        self._repeats = Repeats()
         self._skipping = inside  # until the next line end
         self._block = _Block(b"", part.start)
         self._end = part.start  # of what was fed
         self._lines = 0  # counted line ends before the block's place `_counted`
         self._counted = 0
         self._newlines = 0
-        self._above = b""
+        self._above = above
         self._head = b""
         self._tail = b""
         self._read_to = part.start
@@ -221,17 +233,36 @@ class Scanner:
         line = self._told_line(start, self._block.line(start, line_stop), told=True)
         before = self._before(start)
         like = likeness(line.raw)
-        tried_enough = len(self._lone) >= KINDS_MAX and _SURELY_OPENS not in line.raw
-        if tried_enough or like in self._lone:
+        surely_opens = _SURELY_OPENS in line.raw
+        tried_enough = len(self._lone) >= KINDS_MAX and not surely_opens
+        below_frames = not surely_opens and _ends_with_frames(before)
+        if tried_enough or (like in self._lone and not below_frames):
             self._kept.add(Told(lines=(line,), before=before, likeness=like))
             return line_stop
+        after = self._block.after(line_stop)
+        known = self._repeats.again(line, before, self._block.raw, after, stop)
+        if known is not None and not below_frames:
+            told, size = known
+            self._kept.add(told)
+            self._read_to = self._block.begin + after + size
+            return after + size
         self._open = _Open(Hearing(self._part.source), before)
         self._open.take(line)
         if self._open.wants_more:
-            return self._follow(self._block.after(line_stop), stop)
-        self._lone.add(like)
+            return self._follow_and_learn(after, stop)
+        if not below_frames:
+            self._lone.add(like)
         self._close()
         return line_stop
+
+    def _follow_and_learn(self, at: int, stop: int) -> int:
+        """As `_follow`; what ends within the block is known from then on."""
+        end = self._follow(at, stop)
+        if self._open is None and self._closed is not None:
+            text = self._block.raw[at:end]
+            if b"\r" not in text:
+                self._repeats.learn(self._closed, text, closed_by_last=self._closed_by_last)
+        return end
 
     def _follow(self, at: int, stop: int) -> int:
         """Take the lines that an open one wants, up to `stop`; the place of the next line."""
@@ -241,7 +272,8 @@ class Scanner:
             told = self._telling.is_telling(raw)
             self._open.take(self._told_line(at, raw, told=told))
             if not self._open.wants_more:
-                if told and not self._open.hearing.wants_more:
+                self._closed_by_last = not (told and not self._open.hearing.wants_more)
+                if not self._closed_by_last:
                     self._open.lines.pop()  # it is the next telling line
                     after = at
                 self._close()
@@ -251,7 +283,8 @@ class Scanner:
 
     def _close(self) -> None:
         if self._open:
-            self._kept.add(self._open.told())
+            self._closed = self._open.told()
+            self._kept.add(self._closed)
             self._open = None
 
     def _told_line(self, start: int, raw: bytes, *, told: bool) -> ToldLine:
@@ -267,3 +300,8 @@ class Scanner:
         if place >= BEFORE_BYTES:
             return self._block.raw[place - BEFORE_BYTES : place]
         return (self._above + self._block.raw[:place])[-BEFORE_BYTES:]
+
+
+def _ends_with_frames(above: bytes) -> bool:
+    """Whether the next line may be the exception of a traceback whose header was cut off."""
+    return any(_FRAME in line for line in above.rstrip(b"\n").split(b"\n")[-FRAME_LINES:])

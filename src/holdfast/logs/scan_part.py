@@ -17,7 +17,13 @@ def scan_part(part: Part, patterns: Sequence[str]) -> HeardPart:
     """What one part tells; an unreadable one tells why. Values in and out can be sent as JSON."""
     try:
         with Content(part) as content:
-            heard = scan(part, content.read, _telling(tuple(patterns)), inside=content.inside)
+            heard = scan(
+                part,
+                content.read,
+                _telling(tuple(patterns)),
+                inside=content.inside,
+                above=content.above,
+            )
     except OSError as error:
         why = error.strerror or str(error)
         return HeardPart(part=part, unknown=(f"{part.source}: {why}",))
