@@ -57,7 +57,7 @@ class PathLook:
         known = [took_s for took_s in way.took if took_s is not None]
         if len(known) < TRIES_MIN:
             return
-        is_far = median(known) >= FAR_S
+        is_far = min(known) >= FAR_S  # what is lost and sent again takes long, too, but not always
         if is_far == (way.told_s is not None) and not (
             way.told_s is not None and at_s - way.told_s >= AGAIN_S
         ):
