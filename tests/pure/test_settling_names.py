@@ -1,7 +1,10 @@
 """Whose log a file is, where several files could be the log of one task."""
 
+from holdfast.diagnose import diagnose
 from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
 from holdfast.model.facts import OutputEnded
+from holdfast.model.findings import Verdict
 from holdfast.model.hearing import Hearing, settle
 from holdfast.model.log_facts import LogsGiven
 
@@ -46,3 +49,10 @@ def test_files_named_without_an_index_are_alike() -> None:
     found, _ = owners("chief.log", "evaluator.log", "old-chief.log")
     assert found["chief.log"] == TaskId("chief", 0)
     assert found["old-chief.log"] is None
+
+
+def test_logs_without_a_line_tell_nothing() -> None:
+    empty = Hearing("worker-0.log").end(tail=b"", bytes_total=0, lines_total=0)
+    diagnosis = diagnose(Evidence(settle([empty])))
+    assert diagnosis.verdict is Verdict.CANNOT_TELL
+    assert diagnosis.unknown == ("what happened: the logs are empty",)

@@ -10,9 +10,10 @@ from holdfast.diagnose.fold import fold
 from holdfast.diagnose.healthy import healthy_tasks
 from holdfast.diagnose.log_pauses import ALSO_PAUSED
 from holdfast.diagnose.log_records import ALSO_BELOW
+from holdfast.diagnose.log_stalls import ALSO_STALLED
 from holdfast.diagnose.log_summaries import ALSO_SUMMED_UP
 from holdfast.diagnose.stranded import with_stranded
-from holdfast.diagnose.unknown import what_stays_unknown
+from holdfast.diagnose.unknown import are_empty, what_stays_unknown
 from holdfast.diagnose.unusual import is_troubled, unusual
 from holdfast.diagnose.waiters import with_waiters
 from holdfast.diagnose.waits import waits_for
@@ -52,7 +53,8 @@ def words_to_hear() -> tuple[Pattern, ...]:
     heard = [pattern for cause in causes for pattern in cause.hears]
     heard += [words.pattern for cause in causes for words in cause.words]
     heard += [pattern for cause in causes for pattern in cause.where]
-    return tuple(dict.fromkeys((*heard, *ALSO_HEARS, *ALSO_BELOW, *ALSO_PAUSED, *ALSO_SUMMED_UP)))
+    heard += [*ALSO_HEARS, *ALSO_BELOW, *ALSO_PAUSED, *ALSO_STALLED, *ALSO_SUMMED_UP]
+    return tuple(dict.fromkeys(heard))
 
 
 def page(name: str) -> str:
@@ -142,6 +144,7 @@ def _verdict(evidence: Evidence, findings: tuple[Finding, ...], broken: dict[str
         or any(evidence.of(StartBlocked))
         or bool(evidence.unseen_ends())
         or (any(evidence.of(LogsGiven)) and is_troubled(evidence))
+        or are_empty(evidence)
         or any(finding.proof.confidence is Confidence.GUESS for finding in findings)
     )
     if broken or not evidence.facts or unfinished:

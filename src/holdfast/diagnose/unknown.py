@@ -24,8 +24,15 @@ def what_stays_unknown(evidence: Evidence, findings: Sequence[Finding]) -> tuple
         *_blind(evidence),
         *_unread(evidence),
         *(note for given in evidence.of(LogsGiven) for note in given.notes),
+        *(("what happened: the logs are empty",) if are_empty(evidence) else ()),
         *_unfinished(evidence),
     )
+
+
+def are_empty(evidence: Evidence) -> bool:
+    """Whether logs are all there is, and no line stands in them: nobody may call that healthy."""
+    lines = sum(ended.lines_total for ended in evidence.of(OutputEnded))
+    return any(evidence.of(LogsGiven)) and not lines
 
 
 def _unexplained(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
