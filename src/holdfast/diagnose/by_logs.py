@@ -7,14 +7,15 @@ from functools import cache
 from holdfast.diagnose.log_absence import absences, trains_alone
 from holdfast.diagnose.log_claims import Claim, gathered, sources_of
 from holdfast.diagnose.log_ends import LogEnds
-from holdfast.diagnose.log_exceptions import exceptions
+from holdfast.diagnose.log_exceptions import better_known, exceptions
 from holdfast.diagnose.log_hits import Hit, Vocabulary
+from holdfast.diagnose.log_nearby import placed
 from holdfast.diagnose.log_records import records
-from holdfast.diagnose.log_stalls import went_past
+from holdfast.diagnose.log_stalls import explained
 from holdfast.diagnose.log_summaries import failed_first
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import Fact
+from holdfast.model.facts import Fact, LogLine
 from holdfast.model.findings import Cause, Echo, Finding, Severity
 
 ROOTS_MAX = 20
@@ -26,11 +27,14 @@ def said(evidence: Evidence, causes: Mapping[str, Cause]) -> tuple[Finding, ...]
     told = records(evidence.facts)
     hits = [hit for hit in _vocabulary(tuple(causes.items())).hits(told) if _counts(hit, ends)]
     first = failed_first(evidence)
+    hits = better_known(hits)
     found = [*gathered(hits, ends), *exceptions(told, hits, ends, causes, failed_first=first)]
+    heard = list(evidence.of(LogLine))
     claims = [
-        went_past(trains_alone(claim, evidence, ends, causes), told, causes)
+        trains_alone(placed(claim, heard, first), evidence, ends, causes)
         for claim in _most_exact(found)
     ]
+    claims = explained(claims, told, heard, causes)
     symptoms = [claim for claim in claims if claim.symptom and not claim.is_past]
     roots = [claim for claim in claims if not claim.symptom and not claim.is_past]
     roots.sort(key=lambda root: _order(root, first))

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 
 from holdfast.diagnose.log_ends import LogEnds
 from holdfast.diagnose.log_hits import Hit
+from holdfast.diagnose.log_places import place_of
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, LogLine, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Finding, Proof, Severity
@@ -14,6 +16,13 @@ FACTS_MAX = 3  # of one claim by one speaker: more say nothing new
 SPEAKERS_MAX = 64
 # How much each kind of claim counts; a final traceback is more than a sign elsewhere.
 WEIGHTS = {Weight.PROOF: 30, Weight.SIGN: 20, Weight.SYMPTOM: 10}
+# Causes of these families name a file, a weight or a node, and often many in a row.
+MANY_NAMES = frozenset(
+    {
+        *("checkpoint-mismatch", "corrupt-data", "disk-full", "graph-mismatch", "hdfs-access"),
+        *("hdf5-lock", "hdf5-truncated", "hdf5-name-exists", "too-many-open-files"),
+    }
+)
 EXCEPTION_WEIGHT, ABSENCE_WEIGHT = 25, 5
 SURE = {
     Weight.PROOF: Confidence.HIGH,
@@ -92,17 +101,40 @@ def gathered(hits: Iterable[Hit], ends: LogEnds) -> list[Claim]:
 
 
 def _with_names(claims: list[Claim]) -> list[Claim]:
-    """Without those that blame nobody, where the same cause blames somebody in the same file."""
-    named = [claim for claim in claims if claim.culprit or claim.place]
+    """Without those of which the same cause in the same file says more by another."""
     return [
         claim
         for claim in claims
-        if claim.culprit
-        or claim.place
-        or not any(
-            claim.name == other.name and sources_of(claim) & sources_of(other) for other in named
+        if not any(
+            claim.name == other.name
+            and sources_of(claim) & sources_of(other)
+            and _says_more(other, claim)
+            for other in claims
         )
     ]
+
+
+def _says_more(other: Claim, claim: Claim) -> bool:
+    """A task or a thing says more than a line of a program, and that more than nothing."""
+    more, less = _naming(other), _naming(claim)
+    if less is _Naming.NOTHING or (less is _Naming.LINE and more is not less):
+        return more > less
+    # One file names many weights, paths or lines for one fault: the first of them is enough.
+    many = less is _Naming.LINE or (less is _Naming.THING and claim.cause.family in MANY_NAMES)
+    return many and more is less and (-other.weight, other.order) < (-claim.weight, claim.order)
+
+
+class _Naming(IntEnum):
+    NOTHING, LINE, THING, TASK = range(4)
+
+
+def _naming(claim: Claim) -> _Naming:
+    if claim.culprit:
+        return _Naming.TASK
+    if not claim.place:
+        return _Naming.NOTHING
+    told = [fact for fact in claim.facts if isinstance(fact, LogLine | TracebackSeen)]
+    return _Naming.LINE if claim.place == place_of(told[0]) else _Naming.THING
 
 
 def _claim(group: list[tuple[int, Hit]], ends: LogEnds) -> Claim:

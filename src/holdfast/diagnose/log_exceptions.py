@@ -12,7 +12,7 @@ from holdfast.model.facts import LogLine, TracebackSeen
 from holdfast.model.findings import Cause, Confidence
 from holdfast.model.lost_peer import ABORTED, LOST, LOST_ERRORS
 from holdfast.model.pattern import Pattern
-from holdfast.model.tracebacks import HEADER, own_frames
+from holdfast.model.tracebacks import HEADER, own_frames, place_in
 from holdfast.model.wording import Weight
 
 NAME = "user-exception"
@@ -47,8 +47,20 @@ def exceptions(
         return
     for burst in _last_bursts(records, ends):
         own = [seen for seen in burst if not _is_of_others(seen, hits)]
+        # What another process sent is told by its own traceback, which follows.
+        own = [seen for seen in own if not seen.message.endswith(HEADER)] or own
         if own and not _is_known(burst, hits):
-            yield _claim(own[0], records.index(own[0]), causes[NAME], failed_first)
+            yield _claim(own, records.index(own[0]), causes[NAME], failed_first)
+
+
+def better_known(hits: Sequence[Hit]) -> list[Hit]:
+    """Without the words for an exception of any kind, where a cause knows this one better."""
+    known = {id(hit.fact) for hit in hits if hit.name != NAME and not hit.is_symptom}
+    # A whole traceback tells more than the last line of one.
+    known |= {
+        id(hit.fact) for hit in hits if hit.words.last and isinstance(hit.fact, TracebackSeen)
+    }
+    return [hit for hit in hits if hit.name != NAME or id(hit.fact) not in known]
 
 
 def _last_bursts(
@@ -95,8 +107,12 @@ def _explains(hit: Hit, burst: Sequence[TracebackSeen]) -> bool:
     return near and not (is_sign and (mistake or hit.fact.level in CALM))
 
 
-def _claim(seen: TracebackSeen, order: int, cause: Cause, failed_first: TaskId | None) -> Claim:
-    place = place_of(seen)
+def _claim(
+    burst: Sequence[TracebackSeen], order: int, cause: Cause, failed_first: TaskId | None
+) -> Claim:
+    seen = burst[0]
+    # Of a chain, the first may hold nothing but frames of libraries.
+    place = next(filter(None, map(place_of, burst)), "") or _last_frame(seen)
     culprit = seen.task or failed_first
     who = f"{culprit} ended" if culprit else "the program ended"
     own = own_frames(seen.frames[-1:]) or MISTAKES.search(seen.exception)
@@ -112,6 +128,10 @@ def _claim(seen: TracebackSeen, order: int, cause: Cause, failed_first: TaskId |
         do=(f"correct the program at {place}" if place else "correct the program",),
         order=order,
     )
+
+
+def _last_frame(seen: TracebackSeen) -> str:
+    return place_in(seen.frames[-1]) if seen.frames else ""
 
 
 def _exception(seen: TracebackSeen) -> str:

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from holdfast.diagnose.log_places import AT_AN_ADDRESS, address_in, place_of
+from holdfast.diagnose.log_places import (
+    AT_AN_ADDRESS,
+    IN_A_DEVICE,
+    address_in,
+    device_in,
+    place_of,
+)
 from holdfast.diagnose.log_records import in_short, text_of
 from holdfast.model.cluster import INDEX_DIGITS_MAX, TaskId, is_plain_name
 from holdfast.model.facts import LogLine, TracebackSeen
@@ -17,6 +23,7 @@ from holdfast.model.wording import Weight, Words
 _RANK = Pattern(r"(?i)\brank(?:s|\(s\))?[ \t:=#\[]*(\d+)")
 _PLACE_LENGTH_MAX = 120
 ADDRESS_WITHIN = 1_000
+_DEVICES = frozenset({"cpu", "cuda", "gpu", "tpu", "xpu"})  # written as tasks are: gpu:0
 _MAPPED = "::ffff:"
 _NO_CLUSTER = "localhost"  # TensorFlow's name for a task that is alone
 
@@ -81,7 +88,13 @@ def task_in(words: str) -> TaskId | None:
     if found := _RANK.search(words):
         return _task("rank", found.group(1))
     role, _, index = words.strip().partition(":")
-    return _task(role, index)
+    return None if role.lower() in _DEVICES else _task(role, index)
+
+
+def blamed_as(named: str) -> tuple[TaskId | None, str]:
+    """Who is meant by a log's own words: a task where it is one, else the words themselves."""
+    task = task_in(named)
+    return task, "" if task else _plain(named)[:_PLACE_LENGTH_MAX]
 
 
 def _task(role: str, index: str) -> TaskId | None:
@@ -92,9 +105,13 @@ def _task(role: str, index: str) -> TaskId | None:
 def _hit(name: str, cause: Cause, words: Words, fact: LogLine | TracebackSeen, found: Any) -> Hit:
     groups = {group: text or "" for group, text in found.groupdict().items()}
     named = groups.get("culprit") or (groups.get("rank") and f"rank {groups['rank']}") or ""
+    if groups.get("host"):
+        named = f"{named} on {groups['host']}" if named else groups["host"]
     culprit, place = _blamed(words, fact, named)
     if culprit is None and not named and cause.family in AT_AN_ADDRESS:
         place = address_in(in_short(text_of(fact), length_max=ADDRESS_WITHIN)) or place
+    if culprit is None and not named and cause.family in IN_A_DEVICE:
+        place = device_in(text_of(fact)) or place
     return Hit(
         name=name,
         cause=cause,
@@ -122,8 +139,7 @@ def _blamed(words: Words, fact: LogLine | TracebackSeen, named: str) -> tuple[Ta
     if words.blames_nobody:
         return None, ""
     if named and not (words.of_speaker and fact.task):
-        task = task_in(named)
-        return task, "" if task else _plain(named)[:_PLACE_LENGTH_MAX]
+        return blamed_as(named)
     if words.blames_named or words.weight is Weight.SYMPTOM:
         others = [task for task in named_tasks(fact) if task != fact.task]
         return (others[0] if others else None), ""

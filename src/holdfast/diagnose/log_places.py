@@ -2,7 +2,7 @@
 
 from holdfast.model.facts import LogLine, TracebackSeen
 from holdfast.model.pattern import Pattern
-from holdfast.model.tracebacks import own_frames
+from holdfast.model.tracebacks import own_frames, place_in
 
 # Causes of these families lie at an address: who could not be reached, or what is taken.
 AT_AN_ADDRESS = frozenset(
@@ -11,9 +11,11 @@ AT_AN_ADDRESS = frozenset(
         *("port-conflict", "nccl-network", "hdfs-access"),
     }
 )
+IN_A_DEVICE = frozenset({"oom-accelerator", "gpu-fault"})
 _INTERRUPT = Pattern(r"^(?:KeyboardInterrupt|SystemExit)$")  # not the doing of the line it met
 # The traceback that another process sent, inside a message.
 _INNER_FRAME = Pattern(r'File "([^"]+)", line (\d+), in (\S+)')
+_DEFINED_AT = Pattern(r"\bdefined at ([^\s()]+:\d+)\)")
 _PORT = r"[0-9]{2,5}"
 # The most exact first. A file and its line are no address, though both have a colon.
 _ADDRESSES = (
@@ -26,22 +28,45 @@ _ADDRESSES = (
     Pattern(r"\b([A-Za-z][\w-]*(?:\.[\w-]+)*:[0-9]{4,5})\b"),
     Pattern(r"\b((?:[0-9]{1,3}\.){3}[0-9]{1,3})\b"),
 )
+# How TensorFlow, CUDA and PyTorch name a device, the most exact first.
+_DEVICES = (
+    Pattern(r"StreamExecutor for (CUDA:\d+)\b"),
+    Pattern(r"/device:(?:XLA_)?([GT]PU:\d+)\b"),
+    Pattern(r"/task:\d+/(gpu:\d+)\b"),
+    Pattern(r"\b(CUDA device ordinal \d+)"),
+    Pattern(r"\b(cuda:\d+)\b"),
+    Pattern(r"\b(GPU[ :]\d+)\b"),
+    Pattern(r"\b(TPU v\d\w*-\d+)"),
+)
 _SOURCE = Pattern(r"\.(?:cc|cpp|cu|c|h|hpp|py|java|scala|go|rs):[0-9]+$")
 
 
 def place_of(seen: LogLine | TracebackSeen) -> str:
-    """`train.py line 9`: the innermost frame of the user's own, of the process that failed."""
-    if isinstance(seen, LogLine) or _INTERRUPT.search(seen.exception):
+    """`train.py line 9`: the innermost frame of the user's own, of the process that failed.
+
+    Without such a frame, where the operation was defined that failed.
+    """
+    if isinstance(seen, LogLine):
+        return _defined_at(seen.text)
+    if _INTERRUPT.search(seen.exception):
         return ""
     inner = [f"{found.group(1)}:{found.group(2)} " for found in _INNER_FRAME.each(seen.message)]
-    frames = own_frames(inner) or own_frames(seen.frames) or list(seen.frames)
-    if not frames:
-        return ""
-    file, _, line = frames[-1].partition(" ")[0].rpartition(":")
-    return f"{file.rpartition('/')[2]} line {line}"
+    frames = own_frames(inner) or own_frames(seen.frames)
+    return place_in(frames[-1]) if frames else _defined_at(seen.message)
+
+
+def _defined_at(message: str) -> str:
+    """Where the program defined the node that TensorFlow complains about."""
+    places = own_frames(found.group(1) for found in _DEFINED_AT.each(message))
+    return place_in(places[0]) if places else ""
 
 
 def address_in(text: str) -> str:
     """The first address that a text speaks of; empty where it names none."""
     found = (match.group(1) for pattern in _ADDRESSES for match in pattern.each(text))
     return next((address for address in found if not _SOURCE.search(address)), "")
+
+
+def device_in(text: str) -> str:
+    """The device that a text speaks of; empty where it names none."""
+    return next((found.group(1) for each in _DEVICES if (found := each.search(text))), "")

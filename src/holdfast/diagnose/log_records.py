@@ -13,13 +13,15 @@ NEAR_LINES = 2  # an empty line may stand between
 # What programs write below the line that they began: who failed, and where.
 GOES_ON = Pattern(
     r"^(?:\s+\S|\[\d+\]:|Additional GRPC error information|:\{|:[A-Z_]+:|/job:[a-z]"
-    r"|The tasks have crashed|(?:Missing|Stalled) ranks:|\d+: \[|Timed out task names:|RPC: /)"
+    r"|The tasks have crashed|(?:Missing|Stalled) ranks:|\d+: \[|Timed out task names:|RPC: /"
+    r"|0x[0-9a-f]{8,} in )"
 )
 # The lines below a message that are worth reading for the sake of those above them.
 ALSO_BELOW = (
     Pattern(r"Additional GRPC error information from remote target"),
     Pattern(r"^/job:[a-z]+/replica:\d+/task:\d+"),
     Pattern(r"^\s+\[\[(?:\{\{node|[Nn]ode:?) "),
+    Pattern(r"^0x[0-9a-f]{8,} in \S+ \(.*\) from \S"),
     Pattern(r"^RPC: /tensorflow\.|^(?:Missing|Stalled) ranks:|^\d+: \["),
 )
 

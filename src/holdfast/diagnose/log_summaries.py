@@ -12,7 +12,11 @@ OF_RANK = Pattern(r"^\s*rank\s+: (\d+) \(local_rank")
 OF_PROCESS = Pattern(
     r"Process name: \[\[\d+,\d+\],(\d+)\]|Process (\d+) exit with status code [1-9]"
 )
-ALSO_SUMMED_UP = (ROOT, OF_RANK, OF_PROCESS)
+# gcloud, on the hosts of a TPU.
+OF_WORKER = Pattern(r"Command execution on worker (\d+) failed with exit status [1-9]")
+# torchrun, before it sums up: of several hosts, nobody knows which one's.
+OF_LOCAL_RANK = Pattern(r"failed \(exitcode: -?\d+\) local_rank: (\d+) \(pid")
+ALSO_SUMMED_UP = (ROOT, OF_RANK, OF_PROCESS, OF_WORKER, OF_LOCAL_RANK)
 SUMMARY_LINES_MAX = 8  # from its headline to the line that names the one
 
 
@@ -30,4 +34,8 @@ def failed_first(evidence: Evidence) -> TaskId | None:
         if found := OF_PROCESS.search(line.text):
             number = found.group(1) or found.group(2)
             return TaskId("rank", int(number[:INDEX_DIGITS_MAX]))
+        if found := OF_WORKER.search(line.text):
+            return TaskId("worker", int(found.group(1)[:INDEX_DIGITS_MAX]))
+        if found := OF_LOCAL_RANK.search(line.text):
+            return TaskId("local_rank", int(found.group(1)[:INDEX_DIGITS_MAX]))
     return None

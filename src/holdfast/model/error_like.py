@@ -15,6 +15,11 @@ _EXCEPTION = Pattern(r"^[A-Za-z_][\w.]*(?:Error|Exception)(?::|$)")
 _ENDED = Pattern(
     r"(?i)\b(?:command|process|task|job|step|rank|worker)\b.*\b(?:failed|aborted|crashed|died)\b"
 )
+# What launchers say of a process that did not end well.
+_BADLY = Pattern(
+    r"BAD TERMINATION|(?i:terminated abnormally|abnormal termination|exited abnormally)"
+    r"|(?:EXIT CODE|[Ee]xit(?:ed with)?(?: exit)? (?:code|status)):? +[1-9]"
+)
 # "Errors: 0" and "0 failed" are good news.
 _NONE = Pattern(
     r"(?i)\b(?:no|0|without) (?:errors?|failures?|exceptions?)\b|\berrors?: 0\b|\b0 failed"
@@ -28,6 +33,7 @@ ERROR_LIKE_HEARS = (
     Pattern(r"\b(?:ERROR|CRITICAL|FATAL|FAILED|ABORTED)\b"),
     Pattern(r"(?:Error|Exception): "),
     _AT_START,
+    _BADLY,
     Pattern(r"(?:[Cc]ommand|[Pp]rocess|[Tt]ask|[Jj]ob) .*(?:failed|crashed|died)"),
 )
 
@@ -37,4 +43,4 @@ def is_error_like(text: str) -> bool:
     head = text[:LOOKED_AT_MAX]
     if _NONE.search(head):
         return False
-    return any(pattern.search(head) for pattern in (_AT_START, _EXCEPTION, _ENDED))
+    return any(pattern.search(head) for pattern in (_AT_START, _EXCEPTION, _ENDED, _BADLY))

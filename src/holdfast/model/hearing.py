@@ -35,6 +35,7 @@ TRACEBACKS_LAST_MAX = 50
 SUMMARY_LINES_MAX = 8
 _OF_SLURM = (b"slurm", b"srun: ", b"sbatch: ", b"salloc: ")
 _HEADER = b"Traceback (most recent call last)"
+_FRAME = 'File "'
 _CLOCK = Pattern(r"\d\d:\d\d:\d\d|1\d{9}\.")
 _SUMMARY = Pattern(r"^Root Cause(?: \(first observed failure\))?:$")
 _SUMMARY_OF = Pattern(r"\bhost\s*: (?P<host>\S+)\s+rank\s*: (?P<index>\d+)")
@@ -86,9 +87,13 @@ class Hearing:
     def _hear(self, one: RawLine, *, keep: bool) -> None:
         text = redact(one.raw[:LINE_BYTES_MAX].decode("utf-8", "replace").rstrip("\r"))
         above = _lines_of(one.before)
-        said = said_in(text, labelled=self._is_labelled(text, above))
+        labelled = self._is_labelled(text, above)
+        said = said_in(text, labelled=labelled)
         if keep:
             said = self._timed(said, one, above)
+            if any(_FRAME in line for line in above):
+                stack = [said_in(line, labelled=labelled) for line in above]
+                self._tracebacks.resume(said, stack, line=one.line, offset=one.offset)
         ended, part = self._tracebacks.take(said, line=one.line, offset=one.offset)
         if keep and part is Part.NONE:
             ended += embedded(said, line=one.line, offset=one.offset)

@@ -20,7 +20,7 @@ HEARS = (
     Pattern(r"task_type['\"]?\s?[=:] u?['\"]"),
     Pattern(r"--?job_name[= ]"),
     Pattern(r"Started server with target: grpc://"),
-    Pattern(r"Initialize GrpcChannelCache for job "),
+    Pattern(r"Initialize (?:HostPorts)?GrpcChannelCache for job "),
     Pattern(r"Created (?:TensorFlow )?device \(?/job:"),
     Pattern(r"distributed init \(rank \d|GLOBAL_RANK: \d|\bRANK=\d|\b[Rr]ank \d+ of \d"),
     Pattern(r"(?:JAX|jax)[ .]process(?:_index)?(?:\(\))?[:= ]+\d|process \d+ of \d"),
@@ -38,7 +38,7 @@ _ALONE = "ClusterSpec({})"
 _JOB_FLAG = Pattern(r"--?job_name[= ][\"']?([a-z_]+)")
 _INDEX_FLAG = Pattern(r"--?task_(?:index|id)[= ][\"']?(\d+)")
 _SERVER = Pattern(r"Started server with target: grpc://\s*([A-Za-z0-9_.\[\]:-]+:\d+)")
-_CHANNELS = Pattern(r"Initialize GrpcChannelCache for job ([a-z_]+) -> \{([^{}]*)\}")
+_CHANNELS = Pattern(r"Initialize (?:HostPorts)?GrpcChannelCache for job ([a-z_]+) -> \{([^{}]*)\}")
 _CHANNEL = Pattern(r"(\d+) -> ([^\s,{}]+)")
 _DEVICE = Pattern(r"Created (?:TensorFlow )?device \(?/job:([a-z_]+)/replica:\d+/task:(\d+)")
 _RANK = Pattern(
@@ -75,7 +75,10 @@ def clues_in(text: str, *, line: int = 0) -> Iterator[Clue]:
     if server := _SERVER.search(text):
         yield Clue("server", address=server.group(1), line=line)
     if channels := _CHANNELS.search(text):
-        found = {index.group(1): index.group(2) for index in _CHANNEL.each(channels.group(2))}
+        listed = channels.group(2)
+        found = {index.group(1): index.group(2) for index in _CHANNEL.each(listed)}
+        if not found:  # the first versions did not write which is which
+            found = {str(at): address.strip() for at, address in enumerate(listed.split(","))}
         yield Clue("channels", cluster={channels.group(1): found}, line=line)
 
 

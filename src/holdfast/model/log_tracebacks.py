@@ -1,6 +1,6 @@
 """The tracebacks of one log, read side by side: one for each of those who write to it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -18,6 +18,10 @@ _MEMBER = Pattern(r"^ *\+[-+]+ \d+ -+$")
 _FRAME = 'File "'
 _RAY = "ray::"  # who runs code elsewhere puts that stack behind the exception's name
 _INDENT = "  "
+# The line of an exception, which nothing but its frames can stand above.
+_RAISED = Pattern(
+    r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Iteration|Interrupt|Exit|Limit)(?:: |:?$)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,17 @@ class Tracebacks:
             return ended, Part.STACK
         return ended, Part.NONE
 
+    def resume(self, said: Said, above: Sequence[Said], *, line: int, offset: int) -> None:
+        """Before an exception's own line: the frames above it, where their header was cut off."""
+        if said.speaker in self._open or said.is_record or not _RAISED.search(said.carried):
+            return
+        frames = _frames_above(said, above)
+        if frames:
+            self._begin(said, line, offset, group=False)
+        if frames and (known := self._open.get(said.speaker)):
+            for text in frames:
+                known.reader.take(text)
+
     def end(self) -> list[Found]:
         """What was open at the end of the log."""
         return [found for speaker in list(self._open) for found in self._end(speaker)]
@@ -133,6 +148,17 @@ def _continued(known: _Open, said: Said) -> str | None:
     if known.after_frame or said.text.startswith(_FRAME):
         return _INDENT + said.text
     return said.text
+
+
+def _frames_above(said: Said, above: Sequence[Said]) -> list[str]:
+    """The lines of a stack right above a line of the same speaker, from its first frame on."""
+    stack: list[str] = []
+    for one in reversed([one for one in above if one.speaker == said.speaker]):
+        if one.is_record or not (one.carried[:1] in {" ", "\t"} or one.carried.startswith(_FRAME)):
+            break
+        stack.insert(0, one.carried)
+    first = next((at for at, text in enumerate(stack) if text.lstrip().startswith(_FRAME)), None)
+    return [] if first is None else stack[first:]
 
 
 def embedded(said: Said, *, line: int, offset: int) -> list[Found]:

@@ -7,6 +7,8 @@ from holdfast.model.pattern import Pattern
 _NAMED = Pattern(r"/job:([a-z][a-z0-9_-]*)/(?:replica:\d+/)?task:(\d+)")
 # The innermost call is the one that failed: an outer headline often names a healthy task.
 _TARGET = Pattern(r"remote target /job:([a-z][a-z0-9_-]*)/(?:replica:\d+/)?task:(\d+)")
+# A node that receives from another task names both: it waits for the one that sends.
+_SENDER = Pattern(r'send_device="/job:([a-z][a-z0-9_-]*)/(?:replica:\d+/)?task:(\d+)')
 # An error that another task sent is quoted as a message, with the call that failed there in it.
 _QUOTED_TARGET = Pattern(r"grpc_message:.*remote target /job:")
 NAMES_MAX = 64
@@ -19,7 +21,7 @@ def tasks_in(text: str) -> tuple[TaskId, ...]:
 
 def named_tasks(fact: Fact) -> tuple[TaskId, ...]:
     """Whom a line or a traceback speaks of: the targets of failed calls where it says so."""
-    return call_targets(fact) or tasks_in(_text(fact))
+    return call_targets(fact) or _all(_SENDER, _text(fact)) or tasks_in(_text(fact))
 
 
 def call_targets(fact: Fact) -> tuple[TaskId, ...]:

@@ -11,16 +11,21 @@ CODE_LENGTH_MAX = 200
 MESSAGE_LINES_MAX = 40
 MESSAGE_LENGTH_MAX = 8_000
 
-_INSTALLED = Pattern(r"/site-packages/|/dist-packages/|/lib/python3|^<frozen |\.pyx:\d")
+_INSTALLED = Pattern(
+    r"[/\\](?:site|dist)-packages[/\\]|/lib/python[23]|\\lib\\|^<(?:frozen |string>|__array_)"
+    r"|\.(?:pyx|pxi|pxd):\d"
+)
 _OF_A_GROUP = "  | "  # in front of every line of an ExceptionGroup
-_FRAME = Pattern(r'^\s+File "([^"]*)", line (\d+)(?:, in (.*))?$')
+_FRAME = Pattern(r'^\s*File "([^"]*)", line (\d+)(?:, in (.*))?$')
+# A frame as it is kept. The path may have blanks; of a SyntaxError there is no function.
+_PLACE = Pattern(r"^(?:.*[/\\])?([^/\\]+?):(\d+)(?:[ :]|$)")
 # With another in brackets, as Ray has it: RayTaskError(ValueError).
 _EXCEPTION = Pattern(r"^([A-Za-z_][\w.]*(?:\([A-Za-z_][\w.]*\))?)(?:: ?(.*))?$")
 # What certainly is not a continuation of an exception's message.
 _NEXT_RECORD = Pattern(
     r"^(?:[IWEF]\d{4} |\d{4}-\d\d-\d\d[ T]|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):"
     r"|Traceback \(most recent|During handling of the above|The above exception was"
-    r"|Exception ignored in|Exception in thread )"
+    r"|Exception ignored in|Exception in thread |-{70,}$)"
 )
 # TensorFlow puts where a graph's node was defined, again and again, before what went wrong.
 _GRAPH_NOISE = Pattern(
@@ -49,7 +54,7 @@ class TracebackReader:
         if self.exception:
             return self._take_message(line)
         line = line.removeprefix(_OF_A_GROUP)
-        if line[:1] in {" ", "\t"} or not line:
+        if line[:1] in {" ", "\t"} or not line or _FRAME.search(line):
             self._take_frame(line)
             return True
         found = _EXCEPTION.search(line)
@@ -88,6 +93,12 @@ class TracebackReader:
             return None
         message = "\n".join(self.message).strip()[:MESSAGE_LENGTH_MAX]
         return Traceback(self.exception, message, tuple(self.frames))
+
+
+def place_in(frame: str) -> str:
+    """`train.py line 9`, of a frame."""
+    found = _PLACE.search(frame.partition(": ")[0])
+    return f"{found.group(1)} line {found.group(2)}" if found else ""
 
 
 def own_frames(frames: Iterable[str]) -> list[str]:

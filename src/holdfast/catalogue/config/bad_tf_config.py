@@ -116,7 +116,7 @@ WORDS = (
     Words(
         Pattern(
             r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|LOCAL_RANK) expected"
-            r"|rank should be in the interval|Duplicate GPU detected ?: rank \d+"
+            r"|rank should be in the interval|Duplicate GPU detected ?: (?P<culprit>rank \d+)"
         ),
         says="{who} was told a wrong place among the tasks: {line}",
     ),

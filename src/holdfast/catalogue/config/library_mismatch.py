@@ -62,8 +62,8 @@ cause = Cause(
         Words(
             Pattern(
                 r"AttributeError: (?:partially initialized )?module"
-                r" '(?P<culprit>(?:tensorflow|keras|torch|torchvision|jax|jaxlib|flax|horovod|pandas"
-                r"|scipy|h5py|transformers|google\.protobuf)[\w.]*)' has no attribute"
+                r" '(?P<culprit>(?:tensorflow|keras|torch|torchvision|jax|jaxlib|flax|horovod"
+                r"|pandas|scipy|h5py|transformers|google\.protobuf)[\w.]*)' has no attribute"
             ),
             Weight.SIGN,
             unless=Pattern(r"partially initialized|tensorflow(?:\.contrib[\w.]*)?' has no"),

@@ -132,9 +132,11 @@ WORDS = (
     ),
     Words(
         Pattern(
-            r"Could not interpret \S+ as a host-port pair|Could not parse port for local server"
+            r"(?:Could not interpret|Could not parse port for local server from)"
+            r" \"?(?P<culprit>[^\s\"]+)\"?(?: as a host-port pair|\.?$|\W)"
         ),
-        says="{who} has an address that nobody can use: {line}",
+        of_speaker=True,
+        says="{who} is an address that nobody can use: {line}",
     ),
 )
 

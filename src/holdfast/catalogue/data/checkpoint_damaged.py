@@ -35,6 +35,11 @@ TORCH = Pattern(
     r"|InvalidHeaderDeserialization|MetadataIncompleteBuffer|corrupted checkpoint"
     r"|[Cc]heckpoint is corrupt"
 )
+# What was loaded, as lines above it tell.
+FILE = Pattern(
+    r"\b(?i:load|restor|resum)\w*\b.*?[\s\"'(](?P<culprit>[^\s\"'(),;:]+"
+    r"\.(?:pth?|ckpt|safetensors|bin|h5|keras|tar)(?:-\d+)?)(?:[\s\"'),;:.]|$)"
+)
 SAYS = "{who} restored a checkpoint that is damaged: {line}"
 
 cause = Cause(
@@ -48,4 +53,5 @@ cause = Cause(
         "let one task only save under a name, and look for free space: df -h FOLDER",
     ),
     remedy=AskHuman(),
+    where=(FILE,),
 )

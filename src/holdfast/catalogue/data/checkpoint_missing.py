@@ -33,11 +33,11 @@ ABSENT = Pattern(
     r"|SavedModel file does not exist at:|Couldn't find 'checkpoint' file or checkpoints in"
     r"|Could not find (?:a )?checkpoint (?:at|in) "
     r"|[Nn]o checkpoint (?:found|files found) (?:at|in) "
-    r"|Unable to open table file .*(?:[Nn]ot found|No such file)|Checkpoint not found"
+    r"|Unable to open table file .*(?:[Nn]ot found|No such file)|[Cc]heckpoint not found"
     r"|Restore called with invalid save path|No valid checkpoint found in"
     r"|[Cc]an't find a valid checkpoint at|[Uu]nable to find latest file at"
     r"|FileNotFoundError: .*(?:ckpt|checkpoint|\.pth?\b|\.safetensors)"
-    r"|[Cc]heckpoint (?:file|path|directory|folder).*(?:not found|does not exist)"
+    r"|[Cc]heckpoint (?:\w+ )?(?:file|path|directory|folder).*(?:not found|does not exist)"
     r"|[Cc]heckpoint \S* ?does not exist\b|Error no file named .* found in directory"
 )
 NO_MODEL = Pattern(

@@ -28,12 +28,13 @@ from holdfast.model.wording import Words
 KEY = Pattern(
     r"Key \S+ not found in checkpoint|Tensor name \S+ not found in checkpoint"
     r"|Restoring from checkpoint failed\. This is most likely due to a"
-    r"|not bound to checkpointed values|Unresolved object in checkpoint.*Error"
+    r"|not bound to checkpointed values|Error: .*Unresolved object in checkpoint"
     r"|Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict"
     r"|KeyError: .*(?:checkpoint|state_dict)|Error\(s\) in loading state_dict for"
     r"|Checkpoint is missing variable|is not available in checkpoint.*Error"
     r"|[Cc]heckpoint .*(?:is not compatible|incompatible|does not match)\b.*(?:model|graph"
     r"|network)"
+    r"|target dict keys and state dict keys do not match"
     r"|No variables to restore|contains? no variable named .*checkpoint"
 )
 SIZE = Pattern(
@@ -43,6 +44,9 @@ SIZE = Pattern(
     r"|shape in shape_and_slice spec .* does not match the shape stored in checkpoint"
     r"|(?:Layer|Weight) .*expected \d+ (?:weights?|variables?), but (?:received|the saved)"
     r"|You are trying to load a weight file containing \d+ layers into a model with"
+    r"|weight .* has shape .*, but the saved weight has shape"
+    r"|Initializer expected to generate shape .* but got shape"
+    r"|Expected to restore a tensor of type \w+, got a tensor of type"
     r"|Layer count mismatch when loading weights from file|loaded state dict (?:contains|has)"
     r"|Shape mismatch in layer #\d+ .* for weight"
     r"|Cannot assign value to variable .*: Shape mismatch"

@@ -125,13 +125,31 @@ def _difference(line: LogLine) -> str:
 
 
 WORDS = (
+    Words(
+        Pattern(
+            r"Shape mismatch in the collective instance \d+\. Op at device"
+            r" (?P<culprit>/job:[a-z_]+/(?:replica:\d+/)?task:\d+)"
+        ),
+        of_speaker=True,
+        says="{who} has another shape than others of its group: {line}",
+    ),
     Words(SHAPE, blames_nobody=True, says="tasks disagree about a collective operation: {line}"),
     Words(KIND, blames_nobody=True, says="tasks disagree about a collective operation: {line}"),
     Words(
         Pattern(
-            r"Detected mismatch between collectives on ranks\. (?P<culprit>Rank \d+) is running"
+            r"Detected mismatch between collectives on ranks\. Rank \d+ is running[^\n]*"
+            r"but (?P<culprit>Rank \d+) is running"
         ),
         says="{culprit} runs another collective operation than the rest: {line}",
+    ),
+    Words(
+        Pattern(r"Mismatched collective detected[^\n]*around (?P<culprit>rank \d+)"),
+        says="{culprit} or a neighbour calls another collective operation than the rest: {line}",
+    ),
+    Words(
+        Pattern(r"Aborting Ring\w+ with \w+: Inconsistent output shapes, got"),
+        blames_nobody=True,
+        says="tasks disagree about the shape of a collective operation: {line}",
     ),
     Words(
         Pattern(

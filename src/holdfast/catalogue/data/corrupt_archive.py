@@ -41,6 +41,7 @@ ARRAY = Pattern(
     r"Failed to read all data for array|Failed to interpret file .* as a pickle"
     r"|the magic string is not correct; expected b'.x93NUMPY'|No data left in file"
     r"|EOF: reading (?:array data|magic string|array header)"
+    r"|Error tokenizing data\. C error: (?:EOF inside|Buffer overflow)"
     r"|[Pp]arquet magic bytes not found|ArrowInvalid: (?:Not an Arrow file|.*truncated)"
 )
 OF_A_CHECKPOINT = Pattern(r"(?i)PytorchStreamReader|checkpoint")

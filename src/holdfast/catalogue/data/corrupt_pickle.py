@@ -27,9 +27,12 @@ from holdfast.model.wording import Words
 EMPTY = Pattern(r"EOFError: Ran out of input")
 DAMAGED = Pattern(
     r"UnpicklingError: |pickle data was truncated|invalid load key, '|unpickling stack underflow"
+    r"|Cannot load file containing pickled data when allow_pickle=False"
     r"|_pickle\.\w*Error: .*(?:truncated|underflow|unexpected)"
 )
 NOT_DAMAGED = Pattern(r"Weights only load failed|weights_only|Unsupported (?:class|global|operand)")
+# What the program opens in the line that failed.
+FILE = Pattern(r"[\"'](?P<culprit>[^\"']+\.(?:pkl|pickle|p|pck|dat|joblib|npy))[\"']")
 SAYS = "{who} met a pickle that is empty or damaged: {line}"
 
 cause = Cause(
@@ -43,4 +46,5 @@ cause = Cause(
         "make it again; write to a temporary name and rename it when it is whole",
     ),
     remedy=AskHuman(),
+    where=(FILE,),
 )

@@ -45,11 +45,13 @@ OF_PYTORCH = Pattern(
     r"|can't be cast to the desired output type"
     r"|not implemented for '(?:Half|Long|Int|Bool|BFloat16)'"
     r"|Expected tensor for argument #\d+ .* to have .*scalar type"
+    r"|[Ff]ound dtype \w+ but expected|source and destination dtypes match, got"
 )
 OF_NUMPY = Pattern(
     r"Cannot cast ufunc .* with casting rule|not supported for the input types, and the inputs"
     r"|can't convert np\.ndarray of type numpy\.object_"
     r"|Failed to convert a NumPy array to a Tensor"
+    r"|Attempt to convert a value .*with an unsupported type"
 )
 OF_A_CHECKPOINT = Pattern(r"(?:[Ff]rom|in) (?:the )?checkpoint|state_dict|original dtype")
 SAYS = "{who} put tensors of different types together: {line}"

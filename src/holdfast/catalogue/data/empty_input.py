@@ -31,7 +31,7 @@ NOTHING = Pattern(
     r"|Unexpected result of `(?:train|test|predict)_function` \(Empty Logs\)"
     r"|\b[Ff]ound 0 (?:files|images|samples) (?:in|belonging|in subfolders).*(?:Error|Exception)"
     r"|(?:Error|Exception): .*[Ff]ound 0 (?:files|images|samples)"
-    r"|Did not find any input files"
+    r"|Did not find any input files|Error: Empty (?:training|validation) data"
     r"|(?:Error|Exception): .*[Nn]o (?:training|input) (?:files|data)\b.*found"
     r"|[Tt]he dataset (?:iterator )?is empty|Found array with 0 sample"
 )

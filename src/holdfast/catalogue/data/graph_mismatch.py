@@ -2,7 +2,7 @@
 
 ## What you see
 `The operation, 'x', does not exist in the graph`, `is not an element of this graph`, `must be
-from the same graph as`, `Cannot assign a device for operation`, `No OpKernel was registered`.
+from the same graph as`, `Cannot colocate nodes`, `No OpKernel was registered`.
 
 ## Why it happens
 A session runs one graph while the tensor was made in another; a name changed since the graph was
@@ -38,22 +38,16 @@ NODE = Pattern(
     r"Cannot assign a device (?:for operation|to node) '?(?P<culprit>[\w./-]+)'?.*"
     r"colocated with a group of nodes that (?:required|was required to be on) incompatible device"
 )
+JOBS = Pattern(
+    r"Cannot merge devices with incompatible (?:jobs|tasks|replicas): '(?P<culprit>/job:[^\s']+)"
+)
 # These may also be the aftermath of something else.
 BUILT_WRONG = Pattern(
     r"Session graph is empty|is out of scope and cannot be used here|Cannot colocate nodes "
     r"|Graph is finalized and cannot be modified|[Vv]ariable \S+ already exists, disallowed"
     r"|does not exist, or was not created with tf\.get_v|Trying to share variable "
+    r"|only supports singleton tf\.Variables created on the first call"
     r"|tried to create variables on (?:a )?non-first call|There is no variable named"
-)
-DEVICE = Pattern(
-    r"Cannot assign a device (?:for operation|to node)"
-    r"|Could not satisfy (?:explicit )?device specification"
-    r"|was explicitly assigned to \S+ but available devices are"
-)
-# A whole task is missing, not a device of one: other causes know that.
-OF_A_TASK = Pattern(
-    r"(?:specification '|assigned to )/job:[a-z_]+/(?:replica:\d+/)?task:\d+"
-    r"(?:/(?:device:)?(?:cpu|CPU):\d+)?'? (?:because no devices matching|but available devices)"
 )
 NO_KERNEL = Pattern(
     r"No OpKernel was registered to support Op|No gradient (?:defined|registered) for op"
@@ -66,8 +60,8 @@ cause = Cause(
     words=(
         Words(ABSENT, says=SAYS),
         Words(NODE, says=SAYS, of_speaker=True),
+        Words(JOBS, says=SAYS),
         Words(BUILT_WRONG, says=SAYS, weight=Weight.SIGN),
-        Words(DEVICE, says=SAYS, weight=Weight.SYMPTOM, unless=OF_A_TASK, blames_nobody=True),
         Words(NO_KERNEL, says=SAYS, weight=Weight.SIGN),
     ),
     do=(

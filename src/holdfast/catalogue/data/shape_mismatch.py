@@ -95,6 +95,13 @@ OF_PYTORCH = Pattern(
     r"|does not broadcast with previously seen size|inconsistent tensor sizes?"
     r"|Using a target size .* that is different to the input size .*Error"
 )
+# What kernels of TensorFlow say of one argument.
+OF_ONE = Pattern(
+    r"(?:InvalidArgumentError|Invalid argument|INVALID_ARGUMENT|ValueError)\b.*"
+    r"\b(?:(?:must|should) (?:be|have) (?:(?:at least|exactly|of) )?(?:a )?"
+    r"(?:scalar|vector|matrix|rank|[0-9]-?(?:D\b|dimensional))"
+    r"|[Rr]ank of .* (?:must|should) be .*(?:but|saw|got))"
+)
 IN_OTHER_WORDS = Pattern(
     r"(?:Error|Exception): .*\b(?:[Dd]im(?:ension)?s?|[Ss]hapes?|[Ss]izes?)\b"
     r".*(?:not match|n't match|mismatch|must match|not compatible|incompatible|not equal)"
@@ -117,6 +124,7 @@ cause = Cause(
         Words(OF_TENSORFLOW_TOO, says=SAYS, unless=OF_A_CHECKPOINT),
         Words(OF_NUMPY, says=SAYS),
         Words(OF_PYTORCH, says=SAYS),
+        Words(OF_ONE, says=SAYS, unless=OF_A_CHECKPOINT),
         Words(IN_OTHER_WORDS, says=SAYS, weight=Weight.SIGN, unless=OF_SOMETHING_ELSE),
     ),
     do=(

@@ -62,7 +62,7 @@ cause = Cause(
         # In a log that many hosts share, the host stands before the kernel's own words.
         Words(
             Pattern(
-                r"(?P<culprit>[\w.-]+) kernel: [^\n]*"
+                r"(?P<host>[\w.-]+) kernel: [^\n]*"
                 r"(?:Out of memory: Kill(?:ed)? process \d|oom-kill:constraint=CONSTRAINT_NONE)"
             )
         ),

@@ -63,6 +63,7 @@ cause = Cause(
         Words(
             Pattern(r"This thread has been waiting for .* and may be stuck"),
             Weight.SYMPTOM,
+            unless=Pattern(r"initialize clique"),
             last=True,
             says="a collective operation stands still: {line}",
         ),

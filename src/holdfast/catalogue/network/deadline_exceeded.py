@@ -28,6 +28,7 @@ from holdfast.model.wording import Weight, Words
 cause = Cause(
     family="deadline-exceeded",
     remedy=AskHuman(),
+    where=(Pattern(r"Error received from peer (?:ipv[46]:)?(?P<culprit>[\w.:\[\]]+:\d+)"),),
     words=(
         Words(
             Pattern(r"Deadline ?Exceeded|DEADLINE_EXCEEDED|DeadlineExceededError"),

@@ -84,7 +84,7 @@ WORDS = (
             r"(?:client socket has failed to connect to|[Ff]ailed to connect to|connect(?:ing)? to"
             r"|dial tcp) ?['\"]?(?P<culprit>\[?[\w.:-]*[\w.]\]?:\d{2,5})\b"
             r".*(?:[Cc]onnection timed out|ETIMEDOUT|i/o timeout|No route to host|EHOSTUNREACH"
-            r"|Network is unreachable|ENETUNREACH|timed out)"
+            r"|Network is unreachable|ENETUNREACH|timed out|timeout occurred)"
         ),
         says="no way leads to {culprit}: {line}",
     ),
@@ -92,10 +92,10 @@ WORDS = (
         Pattern(
             r"No route to host|Network is unreachable|EHOSTUNREACH|ENETUNREACH|NoRouteToHost"
             r"|[Hh]ost (?:is )?(?:down|unreachable)|Destination \w+ Unreachable"
-            r"|was unable to complete a TCP connection to another"
+            r"|was unable to complete a TCP connection"
             r"|unable to connect to .{1,60} on any of the interfaces"
         ),
-        unless=Pattern(r"remote target|\[::1?\]|ipv6|IPv6"),
+        unless=Pattern(r"remote target|\[::1?\]|ipv6|IPv6|NCCL (?:WARN|INFO)"),
         blames_nobody=True,
         says="the network knows no way to a peer: {line}",
     ),
@@ -115,7 +115,7 @@ WORDS = (
             r"|Failed to establish a new connection: \[Errno 1(?:01|10|13)\]"
         ),
         Weight.SIGN,
-        unless=Pattern(r"recvmsg|remote target|refused"),
+        unless=Pattern(r"recvmsg|remote target|refused|NCCL (?:WARN|INFO)"),
         blames_nobody=True,
         says="connections get no answer: {line}",
     ),
@@ -125,8 +125,9 @@ cause = Cause(
     family="network-unreachable",
     detect=detect,
     remedy=AskHuman(),
-    yields_to=frozenset({"partition"}),
+    yields_to=frozenset({"hdfs-unreachable", "partition"}),
     words=WORDS,
+    where=(Pattern(r"^\s+Remote host: +(?P<culprit>[\w.-]+)"),),
     do=(
         "look from both hosts: nc -vz HOST PORT; ip route get ADDRESS",
         "open the port in the firewalls between them, or choose the right interface and address",

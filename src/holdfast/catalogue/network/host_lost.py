@@ -94,8 +94,9 @@ WORDS = (
     # Ray's own watch; it may err where a host is only very busy.
     Words(
         Pattern(
-            r"node (?:with node id|with client ID)\S* \S+ (?:and (?:ip|address): (?P<culprit>[\w.:-]*\w)"
-            r" [^\n]{0,80})?has been marked dead because"
+            r"node with (?:node id|client ID)\S* \S+"
+            r" (?:and (?:ip|address): (?P<culprit>[\w.:-]*\w) [^\n]{0,80})?has been"
+            r" marked dead because"
         ),
         Weight.SIGN,
         says="the host {who} was given up, it no longer answers: {line}",

@@ -103,6 +103,7 @@ WORDS = (
             r"['\"]?(?P<culprit>[\w.:-]*[\w-])"
             r".*(?:not known|not found|name resolution|no such host|Unknown host|not resolve"
             r"|resolution failed|status|errno|lookup failed|resolving|UnknownHost)"
+            r"|[Uu]nable to find address for: (?P<host>[\w.:-]*[\w-])"
         ),
         says="the name {culprit} cannot be resolved: {line}",
     ),
@@ -112,7 +113,7 @@ WORDS = (
             r"|nodename nor servname provided|getaddrinfo failed|Domain name not found"
             r"|DNS resolution failed|Could not resolve host|UnknownHostException"
             r"|No address associated with hostname|NameResolutionError"
-            r"|C-ares status is not ARES_SUCCESS|errors resolving "
+            r"|[Nn]ame resolution failure|C-ares status is not ARES_SUCCESS|errors resolving "
         ),
         blames_nobody=True,
         says="a host name cannot be resolved: {line}",
@@ -125,6 +126,7 @@ cause = Cause(
     hears=(UNKNOWN_NAME,),
     remedy=AskHuman(),
     words=WORDS,
+    where=(Pattern(r"TCPStore\((?P<culprit>master_addr)\b"),),
     do=(
         "ask the resolver on the host of the task: getent hosts NAME",
         "correct the name in every definition, add it to DNS or /etc/hosts, or write an IP address",

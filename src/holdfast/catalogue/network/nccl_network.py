@@ -29,10 +29,23 @@ from holdfast.model.wording import Weight, Words
 
 _HOST = r"(?:^|[\s>])(?P<culprit>[A-Za-z][\w.-]*):\d+:\d+ \[\d+\] "
 
+# Peers that left at the end, and what is tried only.
+OVER = Pattern(r"NCCL INFO")
+
 cause = Cause(
     family="nccl-network",
     remedy=AskHuman(),
     words=(
+        # Who could not be reached, where the line names it.
+        Words(
+            Pattern(
+                r"WARN .*(?:(?:Call to \w+|[Cc]onnect|Connection|peer|Net|socket\w*)\b.*)"
+                r"\b(?P<culprit>(?:\d{1,3}\.){3}\d{1,3}|[0-9a-f]*::?[0-9a-f:]+)<\d+>"
+                r".*(?:failed|returned|refused|timed out|closed|error|status)"
+            ),
+            unless=OVER,
+            says="NCCL found or kept no connection to {culprit}: {line}",
+        ),
         Words(
             Pattern(
                 _HOST + r".*(?:[Nn]o (?:socket )?interface found|Socket creation failed"
@@ -46,14 +59,25 @@ cause = Cause(
         Words(
             Pattern(
                 _HOST + r".*(?:Call to (?:connect|bind|socket|recv\w*|send\w*|accept) .*"
-                r"(?:returned|failed)|Connect to .* failed|Net : Connect .*(?:refused|timed out))"
+                r"(?:returned|failed)|Connect to .* (?:failed|returned)|socketPollConnect"
+                r"|Net : .*(?:refused|timed out|closed by remote peer)|socket progress error)"
             ),
-            Weight.SIGN,
+            unless=OVER,
             says="NCCL lost or found no connection on {culprit}: {line}",
+        ),
+        # Older ones do not say who writes.
+        Words(
+            Pattern(
+                r"(?:socket\.(?:h|cc|cu)|net_\w+\.(?:cc|cu|h)):\d+ (?:NCCL )?WARN .*"
+                r"(?:Call to \w+ .*(?:failed|returned)|[Cc]onnect.* (?:failed|refused|timed out))"
+            ),
+            unless=Pattern(OVER.text + r"|[\w.-]+:\d+:\d+ \[\d+\] "),
+            says="NCCL lost or found no connection: {line}",
         ),
         Words(
             Pattern(
                 r"NCCL (?:failure|error|WARN)\b.*(?:unhandled system error|ncclSystemError)"
+                r"|nccl[A-Z]\w+ failed: unhandled system error"
                 r"|ncclSystemError: System call|ncclInternalError.*(?:socket|network|NET)"
                 r"|No socket interface found"
                 r"|Bootstrap : no socket interface found"

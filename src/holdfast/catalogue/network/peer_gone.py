@@ -106,13 +106,24 @@ def _peer(
 
 WORDS = (
     Words(LOST, Weight.SYMPTOM, says="{who} was lost: {line}"),
+    # gloo tells the address of the one that left.
     Words(
         Pattern(
-            r"Unavailable: OS Error|UNAVAILABLE: (?:recvmsg|sendmsg)|Horovod has been shut down"
+            r"(?:[Cc]onnection closed by peer|Read error|Write error|Connection reset by peer) "
+            r"\[(?P<culprit>[0-9a-fA-F.:]+)\]:\d+"
+        ),
+        Weight.SYMPTOM,
+        says="{who} was lost: {line}",
+    ),
+    Words(
+        Pattern(
+            r"Unavailable: (?:OS Error|Endpoint read failed|EOF\b)"
+            r"|UNAVAILABLE: (?:recvmsg|sendmsg)|Horovod has been shut down"
             r"|HorovodInternalError|remote process exited or there was a network error"
             r"|[Cc]onnection closed by (?:remote )?peer|peer closed connection|Broken pipe"
             r"|Read error \[|Socket closed|ncclRemoteError|Connection reset by peer"
-            r"|an exception on one of the ranks"
+            r"|an exception on one of the ranks|peer process has unexpectedly disconnected"
+            r'|"description":"(?:EOF|Endpoint read failed|Socket closed|OS Error)"'
         ),
         Weight.SYMPTOM,
         unless=Pattern(r"https?://|s3\.|storage\.googleapis"),
@@ -128,6 +139,7 @@ cause = Cause(
     echo=True,
     yields_to=frozenset({"restarted"}),
     words=WORDS,
+    where=(Pattern(r"^\s+Peer host: +(?P<culprit>[\w.-]+)"),),
     do=(
         "look at how the lost task ended: its exit code, and its last lines",
         "search its host's log for a kill: dmesg -T | grep -i kill",

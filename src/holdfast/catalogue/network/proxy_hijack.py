@@ -177,9 +177,10 @@ WORDS = (
         Pattern(
             r"Trying to connect an http1\.x server|Received http2 header with status: (?:40|50)\d"
             r"|Endpoint read failed|Expected SETTINGS frame as the first frame"
+            r"|'CONNECT \S+:\d+ HTTP/1\.[01]\b|scheme not supported in proxy URI"
         ),
         Weight.SIGN,
-        unless=Pattern(r"remote target /job:"),
+        unless=Pattern(r"remote target /job:|Master init: "),
         blames_nobody=True,
         says="what answers is no gRPC server but most likely a proxy: {line}",
     ),
@@ -190,6 +191,12 @@ cause = Cause(
     detect=detect,
     remedy=AskHuman(),
     words=WORDS,
+    where=(
+        Pattern(
+            r"(?i:https?_proxy|grpc_proxy|all_proxy)\s*[=:]\s*['\"]?(?P<culprit>https?://[^\s'\"]+)"
+        ),
+        Pattern(r"^(?P<culprit>https?://[\w.-]*proxy[\w.-]*:\d+)/?$"),
+    ),
     do=(
         "env | grep -i proxy on the host of the task",
         "unset http_proxy https_proxy grpc_proxy before the start, or list the hosts in no_proxy",

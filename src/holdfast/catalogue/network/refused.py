@@ -172,6 +172,15 @@ WORDS = (
         Weight.SYMPTOM,
         says="{who} refused the connection: {line}",
     ),
+    # gRPC's own trace of the same, in JSON.
+    Words(
+        Pattern(
+            r'"os_error":"Connection refused"[^\n]*'
+            r'"target_address":"(?:ipv[46]:)?(?P<culprit>[^"]+)"'
+        ),
+        Weight.SYMPTOM,
+        says="nobody listens at {culprit}: the connection was refused",
+    ),
     Words(
         Pattern(r"failed to connect to all addresses|Failed to pick subchannel"),
         Weight.SYMPTOM,
@@ -192,7 +201,9 @@ WORDS = (
             r"|No connection could be made because the target machine actively refused"
         ),
         Weight.SIGN,
-        unless=Pattern(r"ipv[46]:|remote target|grpc_|8020|:9000\b|NameNode|hdfs"),
+        unless=Pattern(
+            r"ipv[46]:|remote target|grpc_|8020|:9000\b|NameNode|hdfs|socket\.h:\d|NCCL"
+        ),
         blames_nobody=True,
         says="a connection was refused, nobody listens there: {line}",
     ),

@@ -119,7 +119,8 @@ cause = Cause(
         Words(Pattern(r"exitcode: -(?:11|7|8)\) (?P<culprit>local_rank: \d+)"), Weight.SIGN),
         Words(
             Pattern(
-                r"(?:(?P<culprit>[\w.-]+) kernel: [^\n]*)?[^ \[]+\[\d+\](?:: segfault at"
+                r"(?:(?P<host>[\w.-]+) kernel: (?:\[[^\]]*\] )?(?:traps: )?)?"
+                r"(?P<culprit>[^ \[]+)\[\d+\](?:: segfault at"
                 r"| general protection| trap divide error)"
             )
         ),

@@ -110,7 +110,7 @@ WORDS = (
             r"(?:mpirun|mpiexec|prterun|orterun) has exited due to process rank (?P<rank>\d+) "
         ),
         Weight.SYMPTOM,
-        says="{who} ended while the others still ran, and did not take leave of them (MPI_Finalize)",
+        says="{who} ended while the others still ran, without taking leave (MPI_Finalize)",
     ),
     Words(
         Pattern(

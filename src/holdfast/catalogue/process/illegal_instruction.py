@@ -51,7 +51,8 @@ cause = Cause(
         ),
         Words(
             Pattern(
-                r"(?:(?P<culprit>[\w.-]+) kernel: [^\n]*)?traps: [^ \[]+\[\d+\] trap invalid opcode"
+                r"(?:(?P<host>[\w.-]+) kernel: [^\n]*)?"
+                r"traps: (?P<culprit>[^ \[]+)\[\d+\] trap invalid opcode"
             )
         ),
         Words(Pattern(r"was compiled to use \w+ instructions, but these aren't available")),

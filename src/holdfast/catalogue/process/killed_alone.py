@@ -46,6 +46,8 @@ cause = Cause(
             Weight.SIGN,
             says=SAYS,
         ),
+        # Hydra, the launcher of MPICH and Intel MPI.
+        Words(Pattern(r"^= +(?:EXIT CODE: 9$|KILLED BY SIGNAL: 9 )"), Weight.SIGN, says=SAYS),
         Words(
             Pattern(r"DataLoader worker \(pid\W{1,3}\d+\) is killed by signal: Killed"),
             Weight.SIGN,

@@ -107,6 +107,25 @@ WORDS = (
         says="{who} did not come to the start of the cluster: {line}",
     ),
     Words(
+        Pattern(r"(?P<culprit>/job:[a-z]\S*/task:\d+) seems down, retrying \d+/\d+"),
+        Weight.SYMPTOM,
+        last=True,
+        says="{who} does not answer: others try again and again",
+    ),
+    Words(
+        Pattern(r"waiting for .initialize clique for rank \d+"),
+        Weight.SYMPTOM,
+        last=True,
+        blames_nobody=True,
+        says="not all members came to the first collective operation: {line}",
+    ),
+    Words(
+        Pattern(r"check_time_out_for\('(?:tasks|hosts) to"),
+        Weight.SYMPTOM,
+        blames_nobody=True,
+        says="not all tasks came to the start: {line}",
+    ),
+    Words(
         Pattern(r"CoordinationService/RegisterTask"),
         Weight.SIGN,
         blames_named=True,

@@ -134,7 +134,7 @@ def _proof(evidence: Evidence, told: list[TaskSlow], until_s: float) -> Proof:
 WORDS = (
     Words(
         Pattern(
-            r"Marking (?P<culprit>task \d+ in stage [\d.]+) \(on [^)]*\) as speculatable because it ran"
+            r"Marking (?P<culprit>task \d+ in stage [\d.]+) \(on [^)]*\) as speculatable because"
         ),
         Weight.SIGN,
         says="{who} runs much longer than the others: {line}",
@@ -142,8 +142,8 @@ WORDS = (
     Words(
         Pattern(
             r"(?i:(?P<culprit>\b(?:rank|worker|host|node|gpu|task|device)\b[ :=#]*[\w.-]*\d[\w.-]*)"
-            r"[^\n]{0,30} (?:is|was|detected as|identified as|marked as|flagged as) (?:a |the |an )?"
-            r"(?:straggl|slow[ -](?:rank|worker|node|host)|slowest))"
+            r"[^\n]{0,30} (?:is|was|detected as|identified as|marked as|flagged as)"
+            r" (?:a |the |an )?(?:straggl|slow[ -](?:rank|worker|node|host)|slowest))"
         ),
         Weight.SIGN,
         says="{who} is much slower than the others: {line}",

@@ -162,11 +162,11 @@ WORDS = (
         Weight.SIGN,
         says="a stack of {who} shows a thread that waits for a lock: {line}",
     ),
-    # Stacks that somebody took of a process that stands still: they tell only where nothing else does.
+    # Stacks that somebody took of a process: they tell only where nothing else does.
     Words(
         Pattern(
-            r"^#\d+ +(?:0x[0-9a-f]+ in )?(?:pthread_cond_(?:timed)?wait|__?futex\w*_wait\w*|sem_wait"
-            r"|do_futex_wait|nsync::nsync_(?:mu|cv|sem)\w*|PyThread_acquire_lock\w*|take_gil"
+            r"^#\d+ +(?:0x[0-9a-f]+ in )?(?:pthread_cond_(?:timed)?wait|__?futex\w*_wait\w*"
+            r"|sem_wait|do_futex_wait|nsync::nsync_(?:mu|cv|sem)\w*|PyThread_acquire_lock\w*|take_gil"
             r"|__psynch_\w+wait|std::condition_variable::wait)"
             r"|\bThread 0x[0-9a-f]+ \(LWP \d+\)[^\n]* (?:pthread_cond_wait|futex_wait|__lll_lock)"
             r"|__psynch_(?:cv|mutex)wait\b"

@@ -101,6 +101,16 @@ def _place(seen: TracebackSeen) -> str:
 
 
 WORDS = (
+    # An excerpt may hold nothing else of a traceback.
+    Words(
+        Pattern(
+            r"^(?:NameError|UnboundLocalError|AttributeError|TypeError|KeyError|IndexError"
+            r"|ValueError|AssertionError|ZeroDivisionError|NotImplementedError|RecursionError): "
+        ),
+        Weight.SIGN,
+        last=True,
+        says="the program ended with {line}",
+    ),
     # A parameter server repeats the mistake of the worker whose part of the graph it runs.
     Words(
         Pattern(r"You must feed a value for placeholder tensor"),

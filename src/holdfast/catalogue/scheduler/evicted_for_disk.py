@@ -26,6 +26,7 @@ from holdfast.model.wording import Words
 cause = Cause(
     family="disk-full",
     remedy=AskHuman(),
+    where=(Pattern(r"^Node: +(?P<culprit>[\w.-]+)/"),),
     words=(
         Words(
             Pattern(r"The node was low on resource: (?:ephemeral-storage|inodes|nodefs|imagefs)")

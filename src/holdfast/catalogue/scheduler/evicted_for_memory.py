@@ -27,6 +27,7 @@ from holdfast.model.wording import Words
 cause = Cause(
     family="oom-host",
     remedy=AskHuman(),
+    where=(Pattern(r"^Node: +(?P<culprit>[\w.-]+)/"),),
     words=(
         Words(Pattern(r"The node was low on resource: memory")),
         Words(Pattern(r"The node had condition: \[?MemoryPressure")),

@@ -28,6 +28,8 @@ from holdfast.model.wording import Words
 NOT_LOCKED = Pattern(
     r"[Uu]nable to lock (?:the )?file\b|[Ff]ile locking disabled on this file system"
 )
+# A file of HDF5 that a line near it names.
+FILE = Pattern(r"(?P<culprit>[^\s\"',;:()=<>]+\.(?:h5|hdf5|hdf|he5|keras))(?:[\s\"',;:()<>]|$)")
 SAYS = "{who} could not lock an HDF5 file: {line}"
 
 cause = Cause(
@@ -38,4 +40,5 @@ cause = Cause(
         "let one task write; on storage without locks: export HDF5_USE_FILE_LOCKING=FALSE",
     ),
     remedy=AskHuman(),
+    where=(FILE,),
 )

@@ -29,6 +29,7 @@ from holdfast.model.wording import Weight, Words
 TAKEN = Pattern(
     r"[Uu]nable to (?:\w+ )?create \w[\w ]*\(.*already exists\)|\((?:unable to create link: )?"
     r"[Nn]ame already exists\)|H5\w+\(\): [Nn]ame already exists"
+    r"|NodeError: .* already has a child node named"
 )
 # HDF5 1.8 under h5py before 2.7 names only where it failed.
 NOT_MADE = Pattern(r"[Uu]nable to create group \(Symbol table: [Uu]nable to (?:init|insert)")

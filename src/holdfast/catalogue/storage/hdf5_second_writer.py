@@ -29,6 +29,7 @@ OPEN_ALREADY = Pattern(
     r"[Uu]nable to truncate a file which is already open"
     r"|[Ff]ile is already open(?:ed)? for (?:write|read-only|SWMR)"
     r"|[Uu]nable to (?:\w+ )?(?:open|create) file \(.*already open"
+    r"|The file '[^']+' is already opened(?:\.|, but in)"
     r"|[Ff]ile close degree doesn't match"
 )
 SAYS = "{who} opened an HDF5 file that is open already: {line}"

@@ -31,6 +31,7 @@ DAMAGED = Pattern(
     r"[Tt]runcated file: eof = \d+|[Ff]ile signature not found|[Uu]nable to find a valid file sig"
     r"|[Bb]ad object header|[Aa]ddr(?:ess)? overflow(?:ed)?, addr ?=|\([Aa]ddr overflow"
     r"|[Ww]rong (?:B-tree|fractal heap|symbol table node|global heap|object header) signature"
+    r"|[Bb]ad (?:symbol table node|B-tree|fractal heap) signature"
     r"|[Bb]ad (?:local|global) heap|[Bb]ad heap free list|[Bb]ad superblock"
     r"|[Ii]ncorrect metadata checksum|[Ff]ilter returned failure during read"
     r"|[Uu]nable to (?:\w+ )?(?:open|read|get) (?:file|object|dataset|data|group|attribute"
@@ -38,6 +39,8 @@ DAMAGED = Pattern(
     r"|[Cc]an't (?:\w+ )?(?:read|open|get) .*\((?:[Ww]rong|[Bb]ad|[Ii]nflate\(\)|[Ii]ncorrect)"
     r"|[Ff]ile read failed: time = .* filename = |[Uu]nable to read superblock"
 )
+# A file of HDF5 that a line near it names.
+FILE = Pattern(r"(?P<culprit>[^\s\"',;:()=<>]+\.(?:h5|hdf5|hdf|he5|keras))(?:[\s\"',;:()<>]|$)")
 SAYS = "{who} read an HDF5 file that is cut off or damaged: {line}"
 
 cause = Cause(
@@ -48,4 +51,5 @@ cause = Cause(
         "get or write it again; write to a temporary name and rename it when it is whole",
     ),
     remedy=AskHuman(),
+    where=(FILE,),
 )

@@ -44,6 +44,8 @@ CLASSES = Pattern(
 UNKNOWN = Pattern(
     r"(?:Error|Exception): (?:.*?(?P<culprit>(?:hdfs|viewfs)://[^\s;]+); )?Unknown error 255"
 )
+# The namenode, as libhdfs tells what it was asked for.
+ASKED = Pattern(r"hdfs\w*Connect\(.*\bnn=(?P<culprit>[^\s,)]+:\d+)")
 SAYS = "{who} cannot load what it needs for HDFS: {line}"
 
 cause = Cause(
@@ -60,4 +62,5 @@ cause = Cause(
         "export LD_LIBRARY_PATH=$JAVA_HOME/lib/server:$HADOOP_HDFS_HOME/lib/native",
     ),
     remedy=AskHuman(),
+    where=(ASKED,),
 )

@@ -33,6 +33,9 @@ NAMENODE = Pattern(
     r"|UnknownHostException: \S*hdfs"
     r"|Couldn't create proxy provider|Incomplete HDFS URI, no host"
     r"|Server IPC version .* cannot communicate"
+    r"|HDFS (?:connection|list directory|get path info|create directory|read|write) failed"
+    r"|hdfs\.util\.HdfsError: |(?:FileNotFoundException|Error): .*File does not exist: hdfs://"
+    r"|HDFS_DELEGATION_TOKEN .*(?:can't be found in cache|is expired|has expired)"
     r"|HdfsIOException: |InvalidToken: .*hdfs"
 )
 # TensorFlow puts the path before what its file system says.
@@ -51,6 +54,8 @@ CONNECT = Pattern(
     r"|Write|Read"
     r"|Delete|Rename|Flush|CloseFile)\(.*error:"
 )
+# The namenode, as libhdfs tells what it was asked for.
+ASKED = Pattern(r"hdfs\w*Connect\(.*\bnn=(?P<culprit>[^\s,)]+:\d+)")
 SAYS = "{who}: HDFS does not serve: {line}"
 
 cause = Cause(
@@ -66,4 +71,5 @@ cause = Cause(
         "correct fs.defaultFS in core-site.xml, and set HADOOP_CONF_DIR for every task",
     ),
     remedy=AskHuman(),
+    where=(ASKED,),
 )

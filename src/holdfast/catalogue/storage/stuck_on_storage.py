@@ -91,18 +91,12 @@ WORDS = (
         unless=Pattern(r"not responding, timed out"),
         says="the file server {culprit} does not answer: {line}",
     ),
-    # Of a log that many hosts share, the host; else, the process.
     Words(
         Pattern(
-            r"(?P<culprit>[\w.-]+) kernel: [^\n]*task \S+:\d+ blocked for more than \d+ seconds"
+            r"(?:(?P<host>[\w.-]+) kernel: [^\n]*)?"
+            r"INFO: task (?P<culprit>\S+):\d+ blocked for more than \d+ seconds"
         ),
-        Weight.SIGN,
-        says="on {who} a process stands still inside the kernel, most often for storage: {line}",
-    ),
-    Words(
-        Pattern(r"INFO: task (?P<culprit>\S+):\d+ blocked for more than \d+ seconds"),
-        Weight.SIGN,
-        unless=Pattern(r"[\w.-] kernel: "),
+        Weight.SYMPTOM,
         says="a process stands still inside the kernel, most often for storage: {line}",
     ),
 )
