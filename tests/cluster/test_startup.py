@@ -26,17 +26,12 @@ CHECKED = sorted({one.fault: one.workload for one in scenarios(by="check")}.item
 RUN = [
     ("worker-0-never-started", "mirrored"),
     ("ps-0-never-started", "session"),
-    ("wrong-leader-port-in-one", "mirrored"),
     ("proxy-lower-case", "parameter_server"),
-    ("stopped", "session_unfiltered"),
     ("late", "parameter_server"),
 ]
 ATTACHED = [
     ("worker-1-never-started", "parameter_server"),
     ("stopped", "mirrored"),
-    ("unresolvable-worker-0", "mirrored"),
-    ("swapped-addresses", "parameter_server"),
-    ("tf-config-unset", "mirrored"),
     ("wrong-ps-port-in-one", "session"),
     ("healthy", "session"),
 ]
