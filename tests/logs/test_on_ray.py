@@ -1,12 +1,10 @@
 """A Ray cluster reads the same logs to the same facts, and where there is none, that is said."""
 
-import contextlib
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.on_ray import cluster
 
 from holdfast.logs import read as reading
 from holdfast.logs.on_ray import ray_scan
@@ -15,41 +13,12 @@ from holdfast.model.errors import Unreachable
 
 pytestmark = pytest.mark.timeout(240)
 RAYLETS = 3
-# One process that starts the cluster and ends with its standard input: Ray warns of things that
-# our tests take for errors, and leaves threads behind.
-CLUSTER = f"""
-import sys
-from ray.cluster_utils import Cluster
-cluster = Cluster(
-    initialize_head=True, head_node_args={{"num_cpus": 1, "include_dashboard": False}}
-)
-for _ in range({RAYLETS - 1}):
-    cluster.add_node(num_cpus=1)
-cluster.wait_for_nodes()
-print("address", cluster.address, flush=True)
-sys.stdin.read()
-cluster.shutdown()
-"""
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with subprocess.Popen(
-        [sys.executable, "-c", CLUSTER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            words = (line.split() for line in process.stdout)
-            yield next(found[1] for found in words if found[:1] == ["address"])
-        finally:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
-            process.wait(60)
+    with cluster(RAYLETS) as found:
+        yield found
 
 
 @pytest.fixture
