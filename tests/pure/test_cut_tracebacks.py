@@ -103,3 +103,14 @@ def test_what_was_installed_is_not_the_program() -> None:
         "pyarrow/error.pxi:83 check_status",
     ]
     assert own_frames([*installed, "train.py:9 main"]) == ["train.py:9 main"]
+
+
+def test_a_traceback_that_lost_all_of_its_indentation_is_one() -> None:
+    (seen,) = tracebacks(
+        f"{HEADER}\n"
+        'File "a.py", line 1, in <module>\nmain()\n'
+        'File "b.py", line 2, in main\n'
+        "ValueError: bad shard\n"
+    )
+    assert seen.frames == ("a.py:1 <module>: main()", "b.py:2 main")
+    assert seen.exception == "ValueError"

@@ -18,6 +18,7 @@ from holdfast.agent.clock import Clock
 from holdfast.agent.serve import tell
 from holdfast.agent.stacks_order import StacksOrder
 from holdfast.logdir.run_dir import RunDir, open_run_dir
+from holdfast.model import stack_rounds
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import HoldfastError
 from holdfast.model.facts import Fact, ProbeBlind
@@ -26,7 +27,7 @@ from holdfast.model.stacks import main_thread
 from holdfast.model.watch_facts import StacksSeen
 from holdfast.probes.stacks import NoPySpy, Sources, Stacks, python_stacks
 
-APART_S = 1.6
+APART_S = stack_rounds.APART_S + 0.1
 ROUNDS_MAX = 3  # a third one when somebody runs: does it run in circles?
 ROUND_S_MAX = 10.0  # what is not looked at by then is left out
 NICENESS = 5

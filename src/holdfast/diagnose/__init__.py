@@ -8,6 +8,7 @@ from holdfast.diagnose.by_logs import said
 from holdfast.diagnose.ended_over import ended_over
 from holdfast.diagnose.fold import fold
 from holdfast.diagnose.healthy import healthy_tasks
+from holdfast.diagnose.log_farewells import ALSO_LEAVING
 from holdfast.diagnose.log_pauses import ALSO_PAUSED
 from holdfast.diagnose.log_records import ALSO_BELOW
 from holdfast.diagnose.log_stalls import ALSO_STALLED
@@ -53,7 +54,7 @@ def words_to_hear() -> tuple[Pattern, ...]:
     heard = [pattern for cause in causes for pattern in cause.hears]
     heard += [words.pattern for cause in causes for words in cause.words]
     heard += [pattern for cause in causes for pattern in cause.where]
-    heard += [*ALSO_HEARS, *ALSO_BELOW, *ALSO_PAUSED, *ALSO_STALLED, *ALSO_SUMMED_UP]
+    heard += [*ALSO_HEARS, *ALSO_BELOW, *ALSO_LEAVING, *ALSO_PAUSED, *ALSO_STALLED, *ALSO_SUMMED_UP]
     return tuple(dict.fromkeys(heard))
 
 

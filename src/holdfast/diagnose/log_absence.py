@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from holdfast.diagnose.log_claims import ABSENCE_WEIGHT, Claim
 from holdfast.diagnose.log_ends import LogEnds
+from holdfast.diagnose.log_farewells import left_together
 from holdfast.diagnose.log_pauses import paused_together
 from holdfast.diagnose.log_records import in_short
 from holdfast.model.cluster import TaskId
@@ -31,6 +32,7 @@ def absences(
     if all_calm and not silent:
         yield from _leader_stops(evidence, ends, causes)
         yield from paused_together(evidence, causes)
+        yield from left_together(evidence, ends, causes)
 
 
 def trains_alone(

@@ -56,9 +56,11 @@ def exceptions(
 def better_known(hits: Sequence[Hit]) -> list[Hit]:
     """Without the words for an exception of any kind, where a cause knows this one better."""
     known = {id(hit.fact) for hit in hits if hit.name != NAME and not hit.is_symptom}
-    # A whole traceback tells more than the last line of one.
+    # A whole traceback tells more than the last line of one, unless that names somebody else.
     known |= {
-        id(hit.fact) for hit in hits if hit.words.last and isinstance(hit.fact, TracebackSeen)
+        id(hit.fact)
+        for hit in hits
+        if isinstance(hit.fact, TracebackSeen) and not hit.words.blames_named
     }
     return [hit for hit in hits if hit.name != NAME or id(hit.fact) not in known]
 

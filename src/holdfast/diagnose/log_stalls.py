@@ -11,6 +11,7 @@ from holdfast.model.findings import Cause
 from holdfast.model.pattern import Pattern
 
 TIMEOUT, MISMATCH = "collective-timeout", "collective-mismatch"
+NEVER_STARTED = "never-started"
 STALL = Pattern(r"are waiting for remainder of ranks")
 # Horovod ends all ranks when one of them leaves: so that one got past what the others wait in.
 LEFT = Pattern(r"Horovod has been shut down")
@@ -20,6 +21,11 @@ MISSING = Pattern(r"\[missing ranks: ([\d, ]+)\]")
 # PyTorch counts the operations of each rank: whoever stands at the lowest is behind.
 AT_WORK = Pattern(
     r"[Rr]ank (\d+)\] (?:Watchdog caught|Caught) collective operation timeout: \w+\(SeqNum=(\d+)"
+)
+# PyTorch's barrier at the start: how many were awaited, and how many came.
+ALONE = Pattern(
+    r"store based barrier on rank: 0\b.*\(world_size=(\d{1,6}), worker_count=1[,)]"
+    r"|waiting for clients\. 1/(\d{1,6}) clients joined"
 )
 ALSO_STALLED = (READY, MISSING)
 SETS_MAX = 500
@@ -48,6 +54,8 @@ def _explained(
     causes: Mapping[str, Cause],
 ) -> Claim:
     """A collective that timed out, with the rank that is behind, or as a mismatch."""
+    if claim.name == NEVER_STARTED:
+        return _never_joined(claim)
     if claim.name != TIMEOUT:
         return claim
     if not STALL.search(text_of(claim.facts[0])):
@@ -63,6 +71,15 @@ def _explained(
     if _are_apart(ready) or any(LEFT.search(text_of(record)) for record in told):
         return _as_mismatch(claim, causes)
     return claim
+
+
+def _never_joined(claim: Claim) -> Claim:
+    """Where the first rank was all alone, the others are missing."""
+    found = ALONE.search(text_of(claim.facts[0]))
+    world = int(found.group(1) or found.group(2)) if found else 0
+    if claim.culprit or world < 2:  # noqa: PLR2004 - nobody else was expected
+        return claim
+    return replace(claim, place="rank 1" if world == 2 else f"ranks 1-{world - 1}")  # noqa: PLR2004
 
 
 def _as_mismatch(claim: Claim, causes: Mapping[str, Cause]) -> Claim:

@@ -4,6 +4,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill
 
+APART_S = 1.5  # between two looks that find the same: less proves nothing
 STILL_NEAR_S = 30.0  # a stillness is told again every few seconds while it lasts
 
 

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.stack_rounds import looks_at, still_at
+from holdfast.model.stack_rounds import APART_S, looks_at, still_at
 from holdfast.model.stacks import Doing, doing, frames_of, main_thread, unmoved
 from holdfast.model.wait import Wait
 from holdfast.model.watch_facts import StacksSeen
 
-APART_S = 2.0  # between two looks that find the same
 TOGETHER_S = 15.0  # looks at different tasks that can be compared
 LOOP = "WorkerClosureProcessingLoop-"  # the coordinator's thread for one worker
 IN_LOOP = "execute_with_cancellation"

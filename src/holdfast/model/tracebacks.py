@@ -17,6 +17,8 @@ _INSTALLED = Pattern(
 )
 _OF_A_GROUP = "  | "  # in front of every line of an ExceptionGroup
 _FRAME = Pattern(r'^\s*File "([^"]*)", line (\d+)(?:, in (.*))?$')
+_UNINDENTED = 'File "'
+_RAISED = Pattern(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning)(?::|$)")
 # A frame as it is kept. The path may have blanks; of a SyntaxError there is no function.
 _PLACE = Pattern(r"^(?:.*[/\\])?([^/\\]+?):(\d+)(?:[ :]|$)")
 # With another in brackets, as Ray has it: RayTaskError(ValueError).
@@ -48,6 +50,7 @@ class TracebackReader:
     exception: str = ""
     message: list[str] = field(default_factory=list)
     spoiled: bool = False
+    is_flat: bool = False  # somebody took the indentation away: below a frame stands its code
 
     def take(self, line: str) -> bool:
         """Consume a line; False when it belongs to something else."""
@@ -55,6 +58,11 @@ class TracebackReader:
             return self._take_message(line)
         line = line.removeprefix(_OF_A_GROUP)
         if line[:1] in {" ", "\t"} or not line or _FRAME.search(line):
+            self.is_flat = line.startswith(_UNINDENTED)
+            self._take_frame(line)
+            return True
+        if self.is_flat and not _RAISED.search(line):
+            self.is_flat = False
             self._take_frame(line)
             return True
         found = _EXCEPTION.search(line)

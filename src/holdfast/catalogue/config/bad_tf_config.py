@@ -30,7 +30,7 @@ from holdfast.model.facts import TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.wording import Words
+from holdfast.model.wording import Weight, Words
 
 RESOLVER = Pattern(r"/tfconfig_cluster_resolver\.py:")
 READS = Pattern(r"/tfconfig_cluster_resolver\.py:|TF_CONFIG")
@@ -112,6 +112,11 @@ WORDS = (
             r"|Task index must be non-negative|Must specify an explicit `(?:job_name|task_index)`"
         ),
         says="{who} has a definition of the cluster that does not fit: {line}",
+    ),
+    Words(
+        Pattern(r"KeyError: '(?:TF_CONFIG|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|RANK|LOCAL_RANK)'"),
+        Weight.SIGN,
+        says="{who} was not told its place among the tasks: {line}",
     ),
     Words(
         Pattern(

@@ -87,6 +87,12 @@ cause = Cause(
             Pattern(r"Token (?:has )?expired|InvalidToken: token|token \([^)]*\) can't be found")
         ),
         Words(
+            Pattern(
+                r"Invalid account or account/partition combination|Job credential expired"
+                r"|[Uu]ser's group not permitted to use this partition"
+            )
+        ),
+        Words(
             Pattern(r"Protocol authentication error|Munge (?:de|en)code failed|munge_\w+ failed")
         ),
     ),

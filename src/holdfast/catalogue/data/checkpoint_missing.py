@@ -69,7 +69,8 @@ BASE_PATH = Pattern(
 )
 ON_HDFS = Pattern(r"hdfs://")
 STARTS_AFRESH = Pattern(
-    r"(?i:start(?:ing)? (?:from scratch|afresh|training)|from scratch|running initialization)"
+    r"(?i:start(?:ing)? (?:from scratch|afresh|training)|from scratch|running initialization"
+    r"|\bcreat(?:ing|ed)\b|initiali[sz]ing)"
     r"|^(?:\S+ )*INFO\b"
 )
 SAYS = "{who}: there is no such checkpoint: {line}"

@@ -27,7 +27,7 @@ PART = Pattern(
     r"_temp\w*/part-\d+-of-\d+\S* ?;? No such file"
     r"|MergeV2Checkpoints?\b.*(?:No such file|[Nn]ot found)"
     r"|(?:No such file|[Nn]ot ?[Ff]ound).*Op:MergeV2Checkpoints"
-    r"|(?:NOT_FOUND|Not found|NotFoundError): .*_temp\w*/part-\d+-of-\d+"
+    r"|(?:NOT_FOUND|Not found|NotFoundError)(?: \([^)]*\))?: .*_temp\w*/part-\d+-of-\d+"
 )
 SAYS = "{who} misses parts of a checkpoint that lie on other hosts: {line}"
 

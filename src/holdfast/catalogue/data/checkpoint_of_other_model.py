@@ -23,7 +23,7 @@ When the program restores what fits, says what does not, and goes on.
 from holdfast.model.findings import Cause
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.wording import Words
+from holdfast.model.wording import Weight, Words
 
 KEY = Pattern(
     r"Key \S+ not found in checkpoint|Tensor name \S+ not found in checkpoint"
@@ -40,7 +40,7 @@ KEY = Pattern(
 SIZE = Pattern(
     r"Received incompatible tensor with shape .* when attempting to restore"
     r"|tensor_name = \S+; (?:expected dtype|shape in shape_and_slice)"
-    r"|\bsize mismatch for \S+: copying a param|objects could not be loaded\. Example error"
+    r"|objects could not be loaded\. Example error"
     r"|shape in shape_and_slice spec .* does not match the shape stored in checkpoint"
     r"|(?:Layer|Weight) .*expected \d+ (?:weights?|variables?), but (?:received|the saved)"
     r"|You are trying to load a weight file containing \d+ layers into a model with"
@@ -56,7 +56,11 @@ IN_A_RESTORE = Pattern(
     r"(?:[^\n]*\]\((?P<culprit>[\w./-]+), )?"
 )
 # The weight that does not fit, where the message names one.
-NAMED = Pattern(r"\bsize mismatch for (?P<culprit>\S+): copying a param")
+NAMED = Pattern(
+    r"Error\(s\) in loading state_dict for(?s:.*?)\bsize mismatch for (?P<culprit>\S+): copying"
+)
+# Whoever restores what fits says the same, and goes on.
+NAMED_ALONE = Pattern(r"\bsize mismatch for (?P<culprit>\S+): copying a param")
 NAMED_KEY = Pattern(
     r"\b(?:Key|Tensor name) [\"']?(?P<culprit>[^\s\"']+)[\"']? not found in checkpoint"
 )
@@ -74,6 +78,7 @@ cause = Cause(
     family="checkpoint-mismatch",
     words=(
         Words(NAMED, says=SAYS_OF, of_speaker=True),
+        Words(NAMED_ALONE, Weight.SIGN, says=SAYS_OF, of_speaker=True),
         Words(NAMED_KEY, says=SAYS_OF, of_speaker=True, unless=PARTLY),
         Words(NAMED_TENSOR, says=SAYS_OF, of_speaker=True),
         Words(MISSING_KEY, says=SAYS_OF, of_speaker=True, unless=PARTLY),

@@ -42,6 +42,7 @@ ARRAY = Pattern(
     r"|the magic string is not correct; expected b'.x93NUMPY'|No data left in file"
     r"|EOF: reading (?:array data|magic string|array header)"
     r"|Error tokenizing data\. C error: (?:EOF inside|Buffer overflow)"
+    r"|[Pp]arquet file size is \d+ bytes"
     r"|[Pp]arquet magic bytes not found|ArrowInvalid: (?:Not an Arrow file|.*truncated)"
 )
 OF_A_CHECKPOINT = Pattern(r"(?i)PytorchStreamReader|checkpoint")

@@ -32,7 +32,7 @@ DAMAGED = Pattern(
 )
 NOT_DAMAGED = Pattern(r"Weights only load failed|weights_only|Unsupported (?:class|global|operand)")
 # What the program opens in the line that failed.
-FILE = Pattern(r"[\"'](?P<culprit>[^\"']+\.(?:pkl|pickle|p|pck|dat|joblib|npy))[\"']")
+FILE = Pattern(r"[\"'](?P<culprit>[^\"']+(?:\.pkl|\.pickle|\.joblib|\.npy))[\"']")
 SAYS = "{who} met a pickle that is empty or damaged: {line}"
 
 cause = Cause(

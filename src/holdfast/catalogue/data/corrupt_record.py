@@ -37,7 +37,16 @@ RECORD = Pattern(
     r"|RecordReader.*[Cc]orrupt|Snappy.*(?:corrupt|[Ii]nvalid)"
 )
 LOSS = Pattern(r"\bDataLossError\b|\.cc:\d+\].*(?:Data loss|DATA_LOSS): ")
-SHORT = Pattern(r"(?:OutOfRangeError|IndexError): .*[Rr]ead (?:less|fewer) bytes than requested")
+# The records are whole, and not what the program takes them for.
+OTHERWISE = Pattern(
+    r"(?:Key|Feature): (?P<culprit>[^\s.]\S*?)\.?(?:  Can't parse serialized| \(data type: \w+\))"
+    r"|Can't parse serialized (?:Sequence)?Example"
+    r"|Feature list '[^']*' is required but could not be found"
+)
+SHORT = Pattern(
+    r"(?:OutOfRangeError|IndexError): .*(?:[Rr]ead (?:less|fewer) bytes than"
+    r" requested|read past end of file)"
+)
 OF_A_CHECKPOINT = Pattern(
     r"sstable|table file|TensorBundle|[Rr]estor(?:e|ing) |[Cc]hecksum does not match|Op:RestoreV2"
     r"|\b(?:[Ii]gnoring|[Ss]kipping|[Ss]kipped)\b"
@@ -49,6 +58,7 @@ cause = Cause(
     words=(
         Words(RECORD, says=SAYS, unless=OF_A_CHECKPOINT),
         Words(LOSS, says=SAYS, weight=Weight.SIGN, unless=OF_A_CHECKPOINT),
+        Words(OTHERWISE, says=SAYS, weight=Weight.SIGN, of_speaker=True),
         Words(SHORT, says=SAYS, weight=Weight.SIGN, unless=OF_A_CHECKPOINT),
     ),
     do=(

@@ -32,7 +32,7 @@ cause = Cause(
             Pattern(
                 r"uncorrectable ECC errors? (?:encountered|detected|occurred)"
                 r"|CUDA_ERROR_ECC_UNCORRECTABLE"
-                r"|cudaErrorECCUncorrectable|Uncorrectable NVLink error"
+                r"|cudaErrorECCUncorrectable|[Uu]ncorrectable NVLink error"
                 r"|CUDA_ERROR_NVLINK_UNCORRECTABLE|cudaErrorNvlinkUncorrectable"
             )
         ),

@@ -52,6 +52,7 @@ cause = Cause(
         Words(
             Pattern(
                 r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"
+                r"|^(?:nvidia-smi: )?No devices were found$"
             ),
             Weight.SIGN,
         ),

@@ -45,11 +45,14 @@ cause = Cause(
         ),
         Words(Pattern(r"OMP: (?:Error #(?:34|179)|System error #11)\b")),
         Words(Pattern(r"Check failed: ret == 0 \(11 vs\. 0\)")),
-        Words(Pattern(r"fork: (?:retry: )?Resource temporarily unavailable")),
+        Words(
+            Pattern(r"fork: (?:retry: )?(?:Resource temporarily unavailable|No child processes)")
+        ),
         Words(Pattern(r"(?:fork|clone|system_error|spawn)\w*\W.*Resource temporarily unavailable")),
         Words(Pattern(r"uv_thread_create|failed to create new OS thread"), Weight.SIGN),
         Words(
-            Pattern(r"BlockingIOError: \[Errno 11\] Resource temporarily unavailable"), Weight.SIGN
+            Pattern(r"(?:BlockingIO|OS)Error: \[Errno 11\] Resource temporarily unavailable"),
+            Weight.SIGN,
         ),
         Words(Pattern(r"cgroup: fork rejected by pids controller in (?P<culprit>\S+)")),
     ),

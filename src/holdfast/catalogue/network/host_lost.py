@@ -84,6 +84,11 @@ def _do(host: str, tasks: list[TaskId]) -> tuple[str, ...]:
 
 WORDS = (
     Words(
+        Pattern(r"Nodes? (?P<culprit>[\w.,\[\]-]+) not responding(?:, setting DOWN)?\b"),
+        Weight.SIGN,
+        says="the host {culprit} no longer answers its scheduler: {line}",
+    ),
+    Words(
         Pattern(r"(?:[Nn]ode failure on|NODE_FAIL.{0,40}? on) (?P<culprit>[\w.-]*\w)"),
         says="the host {culprit} is gone: {line}",
     ),
@@ -107,6 +112,7 @@ WORDS = (
             r"|job preempted \(node failure\)|Server could not connect to MOM"
             r"|Container released on a \*lost\* node|TERM_EXEC_HOST\w*|[Ee]xecution host \S+ (?:is"
             r" )?(?:down|unreachable)|Lost executor \d+ on \S+: (?:[Ww]orker|[Ss]lave) lost"
+            r"|Removing executor \d+ with no recent heartbeats|[Uu]nreachable execution host"
             r"|lost connection to proxy|Health check failed due to missing too many heartbeats"
         ),
         Weight.SIGN,

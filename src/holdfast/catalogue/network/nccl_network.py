@@ -60,7 +60,8 @@ cause = Cause(
             Pattern(
                 _HOST + r".*(?:Call to (?:connect|bind|socket|recv\w*|send\w*|accept) .*"
                 r"(?:returned|failed)|Connect to .* (?:failed|returned)|socketPollConnect"
-                r"|Net : .*(?:refused|timed out|closed by remote peer)|socket progress error)"
+                r"|Net : .*(?:refused|timed out|closed by remote peer)|socket progress error"
+                r"|Proxy Call to rank \d+ failed|Failed to execute operation Connect)"
             ),
             unless=OVER,
             says="NCCL lost or found no connection on {culprit}: {line}",

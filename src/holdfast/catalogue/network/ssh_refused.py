@@ -39,7 +39,7 @@ cause = Cause(
             Pattern(r"Permission denied \((?:publickey|password|gssapi|keyboard)"),
             unless=Pattern(r"[\w.-]+: Permission denied \("),
         ),
-        Words(Pattern(r"Host key verification failed")),
+        Words(Pattern(r"Host key verification failed|Permission denied, please try again")),
         Words(Pattern(r"REMOTE HOST IDENTIFICATION HAS CHANGED")),
         Words(Pattern(r"Bad owner or permissions on (?P<culprit>\S+)|bad ownership or modes for")),
     ),

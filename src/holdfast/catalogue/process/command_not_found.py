@@ -109,6 +109,11 @@ cause = Cause(
                 r"|docker): (?:command )?not found"
             )
         ),
+        Words(
+            Pattern(
+                r"^(?:\S+: )?(?:\d+: )?(?P<culprit>orted|ninja|nvcc|gcc): (?:command )?not found"
+            )
+        ),
         Words(Pattern(r"env: \W{0,3}(?P<culprit>python[\d.]*)\W+: No such file or directory")),
         Words(
             Pattern(r"line \d+: (?P<culprit>[\w./-]+): command not found"),

@@ -48,6 +48,8 @@ cause = Cause(
         ),
         # Hydra, the launcher of MPICH and Intel MPI.
         Words(Pattern(r"^= +(?:EXIT CODE: 9$|KILLED BY SIGNAL: 9 )"), Weight.SIGN, says=SAYS),
+        # YARN, of an executor of Spark.
+        Words(Pattern(r"Container killed on request\. Exit code is 137"), Weight.SIGN, says=SAYS),
         Words(
             Pattern(r"DataLoader worker \(pid\W{1,3}\d+\) is killed by signal: Killed"),
             Weight.SIGN,

@@ -112,7 +112,8 @@ cause = Cause(
     words=(
         Words(
             Pattern(
-                r"^(?:\S+: )?(?:line \d+: )? *\d+ (?:Killed|Terminated|Hangup)\s+(?P<culprit>\S.*)$"
+                r"^(?:\S+: )?(?:line \d+: )? *\d+ (?:Killed|Terminated|Hangup)"
+                r"(?:\s+(?P<culprit>\S.*))?$"
             ),
             Weight.SIGN,
             unless=SERVES_FOR_EVER,
@@ -160,7 +161,7 @@ cause = Cause(
         ),
         Words(
             Pattern(
-                r"Received \S+ death signal, shutting down workers"
+                r"Received \S+ death signal, shutting down workers|(?i:bypassing sigterm)"
                 r"|SignalException: Process \d+ got signal: (?:1|15)\b"
                 r"|(?i:(?:received|caught|got) (?:signal )?(?:SIGTERM|SIGHUP|SIGUSR[12])\b)"
                 r"|(?i:(?:received|caught|got) (?:signal|death signal) (?:15|1)\b)"

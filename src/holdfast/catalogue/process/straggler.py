@@ -149,6 +149,12 @@ WORDS = (
         says="{who} is much slower than the others: {line}",
     ),
     Words(
+        Pattern(r"(?i:\[?(?P<culprit>rank[ :]?\d+)\]?:? (?:is |was )?(?:a )?straggler)"),
+        Weight.SIGN,
+        unless=Pattern(r"(?i:no stragglers?|not a straggler)"),
+        says="{who} is much slower than the others: {line}",
+    ),
+    Words(
         Pattern(
             r"(?i:stragglers?(?: \w+)?(?: detected| found)?[ :=\[(]+(?P<culprit>(?:rank|worker|host"
             r"|node|gpu|task)s?[ :=#\[]*[\w.-]*\d[\w.-]*))"

@@ -32,13 +32,11 @@ from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.locks import Held, LockWait, cycle_in, waits_of
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.stack_rounds import looks_at, still_at
+from holdfast.model.stack_rounds import APART_S, looks_at, still_at
 from holdfast.model.stacks import Doing, doing, unmoved, user_frame
 from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill, ThreadStack
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
-
-APART_S = 2.0  # between two looks that find the same
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -187,6 +185,16 @@ WORDS = (
         Pattern(
             r"^\s+(?:wait|acquire|get|join|put|_wait_for_tstate_lock) "
             r"\((?:\S*/)?(?:threading|queue|multiprocessing/\w+)\.py:\d+\)"
+        ),
+        Weight.SYMPTOM,
+        blames_nobody=True,
+        says="a stack shows a thread that waits for another one: {line}",
+    ),
+    # The same as Python's own faulthandler writes it: without a comma, unlike a traceback.
+    Words(
+        Pattern(
+            r'^\s+File "\S*/(?:threading|queue|synchronize)\.py", line \d+ in'
+            r" (?:wait|acquire|get|join|put|_wait_for_tstate_lock)$"
         ),
         Weight.SYMPTOM,
         blames_nobody=True,

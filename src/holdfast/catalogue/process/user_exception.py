@@ -128,6 +128,21 @@ WORDS = (
         says="a thread of {who} ended with {kind}: {line}",
     ),
     Words(
+        Pattern(
+            r"NotFoundError: [^\s;]+; No such file or directory"
+            r"|\w+Error: Cast \w+ to \w+ is not supported"
+            r"|Received a label value of -?\d+ which is outside the valid range"
+            r"|Error: indices\[.*\] = -?\d+ is not in \[0, \d+\)|Attempted to use a closed Session"
+            r"|Error: Trying to backward through the graph a second time"
+            r"|Error: one of the variables needed for gradient computation has been modified"
+            r"|Error: Expected to have finished reduction in the prior iteration"
+            r"|Error: Expected all tensors to be on the same device"
+            r"|Error: '[\w.]+' object has no attribute '"
+        ),
+        Weight.SIGN,
+        says="the program asked for what cannot be: {line}",
+    ),
+    Words(
         NO_TRACEBACK,
         Weight.SIGN,
         says="the program is not valid Python: {line}",

@@ -28,6 +28,8 @@ WITH_A_REASON = Pattern(r"DUE TO ")
 cause = Cause(
     family="preempted",
     remedy=AskHuman(),
+    # The prompt of the shell in which somebody pressed the keys.
+    where=(Pattern(r"^(?:\(\S+\) ?)?\[?\w[\w.-]*@(?P<culprit>[\w.-]+)[: ][^\n$#]*\]?[$#] "),),
     words=(
         Words(
             Pattern(r"(?P<culprit>JOB [\w.+\[\]%-]+(?: ON [\w.\[\],-]+)?) CANCELLED AT "),
@@ -45,6 +47,7 @@ cause = Cause(
             Pattern(r"(?:^|[:>|\]] ?)KeyboardInterrupt(?:: |\s*$)"),
             Weight.SIGN,
         ),
+        Words(Pattern(r"(?i:keyboard interrupt (?:received|detected))"), Weight.SIGN),
         Words(Pattern(r"^\^C(?:\d{4}-\d\d-\d\d|Traceback|Process )"), Weight.SIGN),
         Words(
             Pattern(r"(?i:received|caught|got) (?:signal )?(?:SIGINT|2 \(SIGINT\))\b"), Weight.SIGN

@@ -25,6 +25,12 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
 from holdfast.model.wording import Weight, Words
 
+# Advice about what can have happened is no record of it.
+MAY_BE = Pattern(
+    r"(?i)\b(?:may|might|could|can|likely|if|either|possibl[ey]|usually|often|probably)\b"
+    r"|aborted by"
+)
+
 cause = Cause(
     family="preempted",
     remedy=Relaunch(),
@@ -47,7 +53,8 @@ cause = Cause(
                 r"(?i:spot[ -](?:instance |vm )?(?:interruption|termination|reclaim)\w*"
                 r" (?:notice|warning|received|detected))"
                 r"|(?i:instance (?:was|will be|is being) (?:preempted|reclaimed))"
-            )
+            ),
+            unless=MAY_BE,
         ),
         Words(
             Pattern(
@@ -69,8 +76,10 @@ cause = Cause(
             Pattern(
                 r"(?i:\b(?:TPU|node|host|VM)\b[^\n]{0,80}\b(?:was|were|has been|been|is) preempted)"
                 r"|(?i:in state:? \W?PREEMPTED)|Worker preempted\b|PREEMPTED: "
+                r"|(?i:\b(?:job|pod|instance)\b[^\n]{0,60}\b(?:was|has been|been) preempted\b)"
             ),
             Weight.SIGN,
+            unless=MAY_BE,
         ),
         Words(Pattern(r"Member \S* ?has received termination notice"), unless=Pattern(r"/job:")),
         Words(

@@ -29,7 +29,11 @@ NOT_LOCKED = Pattern(
     r"[Uu]nable to lock (?:the )?file\b|[Ff]ile locking disabled on this file system"
 )
 # A file of HDF5 that a line near it names.
-FILE = Pattern(r"(?P<culprit>[^\s\"',;:()=<>]+\.(?:h5|hdf5|hdf|he5|keras))(?:[\s\"',;:()<>]|$)")
+FILE = Pattern(
+    r"(?:saving model to|[Ll]oading (?:the )?(?:model|weights|data) from|HDF5 file|[Nn]ame ="
+    r"|open_file\(|h5py\.File\(|load_weights\(|load_model\() *[\"']?"
+    r"(?P<culprit>[^\s\"',;:()<>]+\.(?:h5|hdf5|hdf|he5|keras))"
+)
 SAYS = "{who} could not lock an HDF5 file: {line}"
 
 cause = Cause(

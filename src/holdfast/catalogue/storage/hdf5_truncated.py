@@ -37,10 +37,15 @@ DAMAGED = Pattern(
     r"|[Uu]nable to (?:\w+ )?(?:open|read|get) (?:file|object|dataset|data|group|attribute"
     r") \((?:[Bb]ad|[Ww]rong|[Ii]nc|[Cc]orr)"
     r"|[Cc]an't (?:\w+ )?(?:read|open|get) .*\((?:[Ww]rong|[Bb]ad|[Ii]nflate\(\)|[Ii]ncorrect)"
+    r"|\([Ff]ile read failed\b"
     r"|[Ff]ile read failed: time = .* filename = |[Uu]nable to read superblock"
 )
 # A file of HDF5 that a line near it names.
-FILE = Pattern(r"(?P<culprit>[^\s\"',;:()=<>]+\.(?:h5|hdf5|hdf|he5|keras))(?:[\s\"',;:()<>]|$)")
+FILE = Pattern(
+    r"(?:saving model to|[Ll]oading (?:the )?(?:model|weights|data) from|HDF5 file|[Nn]ame ="
+    r"|open_file\(|h5py\.File\(|load_weights\(|load_model\() *[\"']?"
+    r"(?P<culprit>[^\s\"',;:()<>]+\.(?:h5|hdf5|hdf|he5|keras))"
+)
 SAYS = "{who} read an HDF5 file that is cut off or damaged: {line}"
 
 cause = Cause(

@@ -32,6 +32,7 @@ LIBRARY = Pattern(
     r"lib(?:hdfs\d?|jvm)\.so\S*: cannot open shared object file|HADOOP_HDFS_HOME not set"
     r"|Unable to load libjvm|[Uu]nable to load libhdfs|Can not find the shared library: libhdfs"
     r"|getJNIEnv: getGlobalJNIEnv failed|JNI_CreateJavaVM"
+    r"|Failed to load HDFS-configuration"
 )
 NAMED = Pattern(r"(?P<culprit>\blib(?:hdfs\d?|jvm)\.so[\w.]*): cannot open shared object file")
 UNLOADED = Pattern(r"[Uu]nable to load (?P<culprit>lib(?:hdfs\d?|jvm))\s*$")

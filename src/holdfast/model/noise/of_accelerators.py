@@ -42,7 +42,11 @@ ACCELERATORS = (
     Noise(Pattern(r"NCCL INFO .*Plugin"), NO_PLUGIN),
     Noise(Pattern(r"NCCL INFO .*lib(?:nccl-\w+|cuda|mlx5|ibverbs)[\w.-]*\.so"), NO_PLUGIN),
     Noise(
-        Pattern(r"ibvwrap\.(?:cu|cc|c):\d+ (?:NCCL )?WARN (?:Failed to open|Call to)"), NO_PLUGIN
+        Pattern(
+            r"ibvwrap\.(?:cu|cc|c):\d+ (?:NCCL )?WARN"
+            r" (?:Failed to open|Call to ibv_(?:open|get|fork|query)_)"
+        ),
+        NO_PLUGIN,
     ),
     Noise(Pattern(r"NCCL INFO Bootstrap ?: Using"), NCCL_SAYS),
     Noise(Pattern(r"NCCL INFO (?:NCCL_|Using |Channel|Trees|Connected|Setting)"), NCCL_SAYS),
