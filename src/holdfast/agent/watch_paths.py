@@ -15,6 +15,7 @@ from holdfast.probes.round_trip import RoundTrip
 EVERY_S, AGAIN_S = 5.0, 60.0
 ASKED_A_LOOK_MAX = 8
 TRIES_KEPT, TRIES_MIN = 8, 3
+SENT_AGAIN_S = 0.95  # the kernel asks for a connection again after a second
 FAR_S = 0.05  # a local network answers in less than a thousandth of a second
 
 
@@ -57,7 +58,7 @@ class PathLook:
         known = [took_s for took_s in way.took if took_s is not None]
         if len(known) < TRIES_MIN:
             return
-        is_far = min(known) >= FAR_S  # what is lost and sent again takes long, too, but not always
+        is_far = _is_far(known)
         if is_far == (way.told_s is not None) and not (
             way.told_s is not None and at_s - way.told_s >= AGAIN_S
         ):
@@ -73,6 +74,13 @@ class PathLook:
             p50_s=round(median(known), 6),
             p99_s=round(max(known), 6),
         )
+
+
+def _is_far(took_s: list[float]) -> bool:
+    """Whether the last tries all took long; not those in which something had to be sent again."""
+    at_once = [one for one in took_s if one < SENT_AGAIN_S] or took_s
+    last = at_once[-TRIES_MIN:]
+    return len(last) == TRIES_MIN and min(last) >= FAR_S
 
 
 def _is_elsewhere(host: str) -> bool:

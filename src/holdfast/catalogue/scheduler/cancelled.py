@@ -29,7 +29,12 @@ cause = Cause(
     family="preempted",
     remedy=AskHuman(),
     # The prompt of the shell in which somebody pressed the keys.
-    where=(Pattern(r"^(?:\(\S+\) ?)?\[?\w[\w.-]*@(?P<culprit>[\w.-]+)[: ][^\n$#]*\]?[$#] "),),
+    where=(
+        Pattern(
+            r"^\S{0,40} ?\[?\w[\w.-]*@(?P<culprit>[\w.-]+)[: ][^\n$#]*\]?[$#]"
+            r" (?:python|mpirun|horovodrun|torchrun|deepspeed|bash |srun )"
+        ),
+    ),
     words=(
         Words(
             Pattern(r"(?P<culprit>JOB [\w.+\[\]%-]+(?: ON [\w.\[\],-]+)?) CANCELLED AT "),
