@@ -17,7 +17,7 @@ AGAIN_S = 5.0
 SURE_S = 4.0  # after that a cut link is known to be one
 RECOVERED_KEPT_S = 60.0
 RECOVERED_MAX = 32
-RECOVERED_TOLD_MIN, RECOVERED_AGAIN_S = 2, 15.0
+RECOVERED_AGAIN_S = 15.0
 TOLD_A_PAIR_MAX = 2  # connections, in one look
 LOOPBACK = ("127.", "[::1]")
 LOCALHOST = ("127.0.0.1", "[::1]")
@@ -127,11 +127,7 @@ class LinkLook:
         """A link that flows, but only because what got lost was sent again: told now and then."""
         pair = (task, link.peer)
         again = at_s - self._lossy_told_s.get(pair, -RECOVERED_AGAIN_S) >= RECOVERED_AGAIN_S
-        lossy = (
-            bool(link.queues.recovered)
-            and again
-            and self._between(*pair, at_s=at_s) >= RECOVERED_TOLD_MIN
-        )
+        lossy = link.queues.recovered and again
         if lossy:
             self._lossy_told_s[pair] = at_s
         return lossy
