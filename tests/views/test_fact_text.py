@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.model import facts, watch_facts
+from holdfast.model import facts, log_facts, watch_facts
 from holdfast.model.cluster import TaskId
 from holdfast.model.path import Outcome
 from holdfast.views import fact_text as module
@@ -172,7 +172,7 @@ def test_a_fact_is_one_sentence(fact: facts.Fact, sentence: str) -> None:
 def test_every_kind_of_fact_has_a_sentence_of_its_own() -> None:
     kinds = {
         kind
-        for room in (facts, watch_facts)
+        for room in (facts, log_facts, watch_facts)
         for _, kind in inspect.getmembers(room, inspect.isclass)
         if issubclass(kind, facts.Fact) and kind is not facts.Fact
     }

@@ -1,5 +1,6 @@
 """Findings from logs alone: root before symptom, and the culprit before those who complain."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -27,7 +28,7 @@ def said(evidence: Evidence, causes: Mapping[str, Cause]) -> tuple[Finding, ...]
     told = records(evidence.facts)
     hits = [hit for hit in _vocabulary(tuple(causes.items())).hits(told) if _counts(hit, ends)]
     first = failed_first(evidence)
-    hits = better_known(hits)
+    hits = better_known(_said_often(hits))
     found = [*gathered(hits, ends), *exceptions(told, hits, ends, causes, failed_first=first)]
     heard = list(evidence.of(LogLine))
     claims = [
@@ -50,6 +51,14 @@ def said(evidence: Evidence, causes: Mapping[str, Cause]) -> tuple[Finding, ...]
 @cache
 def _vocabulary(causes: tuple[tuple[str, Cause], ...]) -> Vocabulary:
     return Vocabulary(dict(causes))
+
+
+def _said_often(hits: list[Hit]) -> list[Hit]:
+    """Without the words that whoever writes them must repeat before they mean anything."""
+    times = Counter((hit.words, hit.fact.task or hit.fact.source) for hit in hits)
+    return [
+        hit for hit in hits if times[hit.words, hit.fact.task or hit.fact.source] >= hit.words.often
+    ]
 
 
 def _counts(hit: Hit, ends: LogEnds) -> bool:

@@ -26,7 +26,7 @@ def absences(
 
     Where `all_calm`, nobody complains of anything: then even a hint is worth a word.
     """
-    yield from _unheard(evidence, causes)
+    yield from _unheard(evidence, ends, causes)
     silent = list(_fallen_silent(evidence, ends, causes))
     yield from silent
     if all_calm and not silent:
@@ -54,7 +54,7 @@ def trains_alone(
     )
 
 
-def _unheard(evidence: Evidence, causes: Mapping[str, Cause]) -> Iterator[Claim]:
+def _unheard(evidence: Evidence, ends: LogEnds, causes: Mapping[str, Cause]) -> Iterator[Claim]:
     """Members without a log, while most others have one.
 
     Of a single file, or of a few of many, it only means that nobody gave us the rest.
@@ -65,12 +65,16 @@ def _unheard(evidence: Evidence, causes: Mapping[str, Cause]) -> Iterator[Claim]
     unheard = sorted(members - heard)
     if len(heard) < 2 or not 0 < len(unheard) < len(heard):  # noqa: PLR2004 - one log is no set
         return
+    trains = any(ends.last_step(task) >= 0 or ends.finished(task) for task in heard)
+    if trains and not any(task.role == "ps" for task in members):
+        return  # in lockstep, those who train have all whom they need: a log was not given
     for order, task in enumerate(unheard):
         yield Claim(
             name=NEVER_STARTED,
             cause=causes[NEVER_STARTED],
             weight=ABSENCE_WEIGHT,
-            confidence=Confidence.LIKELY,
+            confidence=Confidence.GUESS if trains else Confidence.LIKELY,
+            severity=Severity.WARNING if trains else None,
             culprit=task,
             place="",
             facts=(told[0],),

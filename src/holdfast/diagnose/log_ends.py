@@ -17,16 +17,23 @@ FINISHED = Pattern(
     r"(?:done|completed?|finished|ended successfully)\b|\bfinished training\b"
     r"|\bsuccessfully (?:finished|completed)\b"
 )
+# What launchers say when one of theirs has ended.
+LAUNCHER = Pattern(
+    r"torch\.distributed\.elastic|failed \(exitcode: |ChildFailedError|^\S+ FAILED$|^[-=*]{5,}$"
+    r"|^Failures:|^Root Cause|^(?:srun|slurmstepd|mpirun|mpiexec)\b|Primary job +terminated"
+)
 # What tears down an interpreter, or what a person's Ctrl-C leaves: nothing new is said by it.
 TEARDOWN = Pattern(
     r"^\s*$|^\s+\S|^/job:[a-z]|Python interpreter state is not initialized|^Traceback \(most"
     r"|KeyboardInterrupt|^\^C|Exception ignored in|resource_tracker"
+    rf"|{LAUNCHER.text}"
 )
 ORDERLY = Pattern(r"Python interpreter state is not initialized")
 # What tasks write while a cluster comes up: whoever says it still waits.
 STARTING = Pattern(
     r"coordination_service|Coordination agent|Scanning workers for devices|Started server with"
-    r"|Waiting for model to be ready|Waiting for \d+/\d+ tasks|MLIR V1 optimization pass"
+    r"|Waiting for model to be ready|Waiting for \d+/\d+ tasks|Start master session"
+    r"|MLIR V1 optimization pass"
 )
 CAME = Pattern(r"has connected to coordination service")
 
@@ -102,7 +109,7 @@ class LogEnds:
             first = self._lines_total.get(words.source, len(words.lines)) - len(words.lines) + 1
             labelled = is_labelled(words.lines)
             tails[words.source] = [
-                _Tail(number, line, said_in(line, labelled=labelled).task, _step(line) >= 0)
+                _Tail(number, line, said_in(line, labelled=labelled).task, _is_progress(line))
                 for number, line in enumerate(words.lines, first)
             ]
         return tails
@@ -138,6 +145,11 @@ def _is_another(writer: TaskId | None, task: TaskId | None) -> bool:
     if writer is None or task is None or writer == task:
         return False
     return writer.role == task.role
+
+
+def _is_progress(line: str) -> bool:
+    """Whether it tells of a step: what a launcher says of the end may stand behind a bar."""
+    return _step(line) >= 0 and not LAUNCHER.search(line)
 
 
 def _step(text: str) -> int:

@@ -117,7 +117,9 @@ def _claim(
     place = next(filter(None, map(place_of, burst)), "") or _last_frame(seen)
     culprit = seen.task or failed_first
     who = f"{culprit} ended" if culprit else "the program ended"
-    own = own_frames(seen.frames[-1:]) or MISTAKES.search(seen.exception)
+    # A mistake in a library that no line of the program led to may have met something outside.
+    through_own = not seen.frames or own_frames(seen.frames)
+    own = own_frames(seen.frames[-1:]) or (through_own and MISTAKES.search(seen.exception))
     return Claim(
         name=NAME,
         cause=cause,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from holdfast.diagnose.log_claims import ABSENCE_WEIGHT, Claim
 from holdfast.diagnose.log_ends import LogEnds
 from holdfast.model.evidence import Evidence
-from holdfast.model.findings import Cause, Confidence
+from holdfast.model.findings import Cause, Confidence, Severity
 from holdfast.model.pattern import Pattern
 from holdfast.model.words import listed
 
@@ -30,7 +30,8 @@ def left_together(
             name=PREEMPTED,
             cause=causes[PREEMPTED],
             weight=ABSENCE_WEIGHT,
-            confidence=Confidence.LIKELY,
+            confidence=Confidence.GUESS,
+            severity=Severity.WARNING,  # who ends well without a word does the same
             culprit=None,
             place="",
             facts=tuple(obeys[:TOGETHER_MIN]),

@@ -1,6 +1,6 @@
 """What stands out in logs that prove no cause: a place to begin reading."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from holdfast.diagnose.log_ends import LogEnds
 from holdfast.diagnose.log_records import in_short, records, text_of
@@ -9,6 +9,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import LastWords, LogLine, OutputEnded, TracebackSeen
 from holdfast.model.findings import Unusual
 from holdfast.model.pattern import Pattern
+from holdfast.model.tracebacks import HEADER
 
 UNUSUAL_MAX = 20
 TEXT_LENGTH_MAX = 300
@@ -34,7 +35,14 @@ def is_troubled(evidence: Evidence) -> bool:
         and not ends.goes_on_after(fact)
         and not ends.finished(fact.task, fact.source)
         for fact in records(evidence.facts)
-    )
+    ) or any(_is_cut_off(words.lines) for words in evidence.of(LastWords))
+
+
+def _is_cut_off(lines: Sequence[str]) -> bool:
+    """Whether a log ends inside of a traceback: the exception itself is not there any more."""
+    begun = [at for at, line in enumerate(lines) if line.endswith(HEADER)]
+    below = lines[begun[-1] + 1 :] if begun else ()
+    return bool(below) and all(line[:1].isspace() or not line for line in below)
 
 
 def _sounds_bad(fact: LogLine | TracebackSeen) -> bool:

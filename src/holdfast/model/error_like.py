@@ -20,6 +20,14 @@ _BADLY = Pattern(
     r"BAD TERMINATION|(?i:terminated abnormally|abnormal termination|exited abnormally)"
     r"|(?:EXIT CODE|[Ee]xit(?:ed with)?(?: exit)? (?:code|status)):? +[1-9]"
 )
+# What gRPC's clients say of a call, and Slurm of a job, where they know no reason.
+_STATUS = Pattern(
+    r"RPC that terminated with|\bStatusCode\.(?:UNKNOWN|INTERNAL|ABORTED|CANCELLED|DATA_LOSS"
+    r"|RESOURCE_EXHAUSTED|UNAVAILABLE|FAILED_PRECONDITION|UNIMPLEMENTED|INVALID_ARGUMENT)\b"
+    r"|_job_complete: [^\n]*(?:WTERMSIG|WEXITSTATUS) [1-9]|\bCrashLoopBackOff\b"
+    r"|MPI_A(?:BORT|bort)\b.*(?:invoked|\(MPI_COMM)|CreateContainer(?:Config)?Error"
+    r"|RunContainerError|Back-off restarting failed container"
+)
 # "Errors: 0" and "0 failed" are good news.
 _NONE = Pattern(
     r"(?i)\b(?:no|0|without) (?:errors?|failures?|exceptions?)\b|\berrors?: 0\b|\b0 failed"
@@ -34,6 +42,7 @@ ERROR_LIKE_HEARS = (
     Pattern(r"(?:Error|Exception): "),
     _AT_START,
     _BADLY,
+    _STATUS,
     Pattern(r"(?:[Cc]ommand|[Pp]rocess|[Tt]ask|[Jj]ob) .*(?:failed|crashed|died)"),
 )
 
@@ -43,4 +52,4 @@ def is_error_like(text: str) -> bool:
     head = text[:LOOKED_AT_MAX]
     if _NONE.search(head):
         return False
-    return any(pattern.search(head) for pattern in (_AT_START, _EXCEPTION, _ENDED, _BADLY))
+    return any(pattern.search(head) for pattern in (_AT_START, _EXCEPTION, _ENDED, _BADLY, _STATUS))

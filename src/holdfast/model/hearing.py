@@ -11,7 +11,7 @@ from holdfast.model.log_clock import LogClock, Moment
 from holdfast.model.log_origin import HEARS, Clue, clues_in
 from holdfast.model.log_prefix import Said, is_labelled, said_in
 from holdfast.model.log_storms import RawLine, Storms
-from holdfast.model.log_tracebacks import Found, Part, Tracebacks, embedded
+from holdfast.model.log_tracebacks import BOX_END, Found, Part, Tracebacks, embedded
 from holdfast.model.pattern import AnyOf, Pattern
 from holdfast.model.redact import redact
 from holdfast.model.settling import settle
@@ -91,7 +91,7 @@ class Hearing:
         said = said_in(text, labelled=labelled)
         if keep:
             said = self._timed(said, one, above)
-            if any(_FRAME in line for line in above):
+            if any(_FRAME in line or line.startswith(BOX_END) for line in above):
                 stack = [said_in(line, labelled=labelled) for line in above]
                 self._tracebacks.resume(said, stack, line=one.line, offset=one.offset)
         ended, part = self._tracebacks.take(said, line=one.line, offset=one.offset)

@@ -16,6 +16,9 @@ _MARGIN = Pattern(r"^ *\| ?")  # before the lines of an ExceptionGroup
 _RULE = Pattern(r"^ *\+[-+]+(?: [\d.]+ -+)?$")  # before, between and after its members
 _MEMBER = Pattern(r"^ *\+[-+]+ \d+ -+$")
 _FRAME = 'File "'
+# The library rich draws a box around the frames, and leaves out the header that Python writes.
+BOX_END = "╰"
+_BOXED = Pattern(r"^│ (\S+):(\d+) in (\S+) +│$")
 _RAY = "ray::"  # who runs code elsewhere puts that stack behind the exception's name
 _INDENT = "  "
 # The line of an exception, which nothing but its frames can stand above.
@@ -45,6 +48,7 @@ class _Open:
     after_frame: bool = False
     lines: int = 0
     touched: int = 0
+    indent: str = ""  # before the header, and so before every line that belongs to it
 
 
 class Part(StrEnum):
@@ -92,7 +96,7 @@ class Tracebacks:
         """Before an exception's own line: the frames above it, where their header was cut off."""
         if said.speaker in self._open or said.is_record or not _RAISED.search(said.carried):
             return
-        frames = _frames_above(said, above)
+        frames = _frames_above(said, above) or _boxed_above(said, above)
         if frames:
             self._begin(said, line, offset, group=False)
         if frames and (known := self._open.get(said.speaker)):
@@ -105,7 +109,10 @@ class Tracebacks:
 
     def _begin(self, said: Said, line: int, offset: int, *, group: bool) -> None:
         if len(self._open) < OPEN_MAX:
-            self._open[said.speaker] = _Open(said, line, offset, group, touched=self._lines)
+            margin = said.carried[: len(said.carried) - len(said.carried.lstrip())]
+            self._open[said.speaker] = _Open(
+                said, line, offset, group, touched=self._lines, indent=margin
+            )
 
     def _idle(self) -> Iterator[Found]:
         idle = [
@@ -124,6 +131,10 @@ class Tracebacks:
     def _feed(self, known: _Open, said: Said) -> bool:
         text = _continued(known, said)
         if text is None:
+            return False
+        if text.startswith(known.indent):
+            text = text[len(known.indent) :]
+        elif known.reader.exception and text.strip():
             return False
         if known.group:
             if _RULE.search(text):
@@ -159,6 +170,15 @@ def _frames_above(said: Said, above: Sequence[Said]) -> list[str]:
         stack.insert(0, one.carried)
     first = next((at for at, text in enumerate(stack) if text.lstrip().startswith(_FRAME)), None)
     return [] if first is None else stack[first:]
+
+
+def _boxed_above(said: Said, above: Sequence[Said]) -> list[str]:
+    """The frames of a box that ends right above a line of the same speaker."""
+    box = [one.carried for one in above if one.speaker == said.speaker]
+    if not box or not box[-1].startswith(BOX_END):
+        return []
+    frames = filter(None, map(_BOXED.search, box))
+    return [f'  File "{one.group(1)}", line {one.group(2)}, in {one.group(3)}' for one in frames]
 
 
 def embedded(said: Said, *, line: int, offset: int) -> list[Found]:

@@ -34,4 +34,5 @@ class Words:
     blames_nobody: bool = False
     says: str = ""
     of_speaker: bool = False  # the culprit is part of who writes: a known task is blamed instead
+    often: int = 1  # so many times one must say it: once, everybody does
     last: bool = False  # it proves nothing where something else follows: a wait that is over

@@ -98,13 +98,23 @@ def _sentence(message: str) -> str:
 
 
 WORDS = (
+    Words(
+        Pattern(r"ncclInvalidUsage: |NCCL error[^\n]*, invalid usage"),
+        Weight.SIGN,
+        unless=Pattern(r"Duplicate GPU detected"),
+        says="{who} shares its GPU with another rank, or has a wrong place among them: {line}",
+    ),
     Words(WRONG_TASK, says="{who} is not in the cluster that its TF_CONFIG describes: {line}"),
     Words(
         Pattern(
             r'in TF_CONFIG\b.*must|"?(?:cluster|task|task_type)"? is not found in (?:the `task`'
             r" part of )?TF_CONFIG|Disallowed task type found in cluster spec"
             r"|not found in cluster_spec|There must be at most one '(?:chief|evaluator)' job"
-            r"|Task \d+ was not defined in job|No such job in cluster|No task with index \d+ in job"
+            r"|Task -?\d+ was not defined in job|Invalid device name: /job:\w+/replica:\d+/task:-\d"
+            r"|(?:should|must) be set in (?:the )?TF_CONFIG"
+            r"|[Dd]uplicate task registration with task"
+            r"|Unexpected task registered with|TF_CONFIG\b[^\n]{0,40}(?:is )?(?:invalid|malformed"
+            r"|not valid)|No such job in cluster|No task with index \d+ in job"
             r"|Job \S+ was not defined in cluster"
             r"|is not a valid task_(?:type|id)|`?task_type`? .* not (?:in|found in) `?cluster"
             r"|TF_CONFIG environment is not set correctly|`task\.type` in TF_CONFIG"
@@ -121,7 +131,10 @@ WORDS = (
     Words(
         Pattern(
             r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|LOCAL_RANK) expected"
-            r"|rank should be in the interval|Duplicate GPU detected ?: (?P<culprit>rank \d+)"
+            r"|[Rr]ank -?\d+ (?:exceeds|is (?:larger|greater) than|is out of range|>= ?world)"
+            r"|(?i:rank\b[^\n]{0,30}\bless than (?:the )?world[ _]?size)|mismatched? world[ _]size"
+            r"|world[ _]size mismatch|rank should be in the interval"
+            r"|Duplicate GPU detected ?: (?P<culprit>rank \d+)"
         ),
         says="{who} was told a wrong place among the tasks: {line}",
     ),

@@ -84,6 +84,20 @@ cause = Cause(
         ),
         Words(Pattern(r"StatusCode\.(?:UNAUTHENTICATED|PERMISSION_DENIED)|UNAUTHENTICATED: ")),
         Words(
+            Pattern(
+                r"(?:^|[:\s\"'\[(])(?:401 Unauthorized|403 Forbidden)\b|code = (?:PermissionDenied"
+                r"|Unauthenticated)\b|CERTIFICATE_VERIFY_FAILED|x509: certificate (?:signed"
+                r"|has expired)"
+                r"|Access/permission denied|[Aa]uthentication (?:failed|error|failure)[:.!]"
+                r"|permission denied while trying to connect to the Docker|SSLCertVerificationError"
+                r"|AccessDeniedException|(?:Unauthorized|Forbidden)(?:Error|Exception)\b"
+                r"|[Pp]ermission denied for (?:user|table|relation|bucket)|invalid_grant"
+                r"|[Ii]nvalid (?:API key|credentials|access token)|Missing Authentication Token"
+            ),
+            Weight.SIGN,
+            unless=Pattern(r"(?i:proxy|tunnel|warning)"),
+        ),
+        Words(
             Pattern(r"Token (?:has )?expired|InvalidToken: token|token \([^)]*\) can't be found")
         ),
         Words(

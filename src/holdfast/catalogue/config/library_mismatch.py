@@ -30,6 +30,18 @@ cause = Cause(
     family="version-mismatch",
     remedy=AskHuman(),
     words=(
+        Words(
+            Pattern(
+                r"UnsupportedClassVersionError"
+                r"|compiled by a more recent version of the Java Runtime"
+                r"|HDF5 (?:header|library) version mismatched|Version mismatch: this is the "
+                r"|Could not find a version that satisfies the requirement"
+                r"|requires [\w-]+ ?(?:[<>=!]=|[<>])[^\n]{1,60}but found"
+                r"|(?:version|versions) (?:mismatch|conflict) (?:between|detected)"
+                r"|incompatible with the installed version|was built for a different version"
+            ),
+            Weight.SIGN,
+        ),
         Words(Pattern(r"(?P<culprit>[\w./+-]+\.so[\w.]*): undefined symbol: ")),
         Words(
             Pattern(r"symbol lookup error: (?P<culprit>[^\s:]+):"),

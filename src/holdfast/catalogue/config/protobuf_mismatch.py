@@ -29,6 +29,7 @@ cause = Cause(
     family="version-mismatch",
     remedy=AskHuman(),
     words=(
+        Words(Pattern(r"cannot import name '\w+' from 'google\.protobuf")),
         Words(Pattern(r"Descriptors cannot (?:not )?be created directly")),
         Words(
             Pattern(r"VersionError: Detected (?:incompatible|mismatched) Protobuf Gencode/Runtime")

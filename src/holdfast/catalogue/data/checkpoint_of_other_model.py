@@ -48,6 +48,13 @@ SIZE = Pattern(
     r"|Initializer expected to generate shape .* but got shape"
     r"|Expected to restore a tensor of type \w+, got a tensor of type"
     r"|Layer count mismatch when loading weights from file|loaded state dict (?:contains|has)"
+    r"|[Ss]ize mismatch between saved .* and current"
+    r"|checkpoint has \S+, (?:but )?(?:the )?model has"
+    r"|expects? \d+ weights?\b[^\n]*but the saved weights have|Missing key in checkpoint"
+    r"|(?:not|isn't) (?:present|found) in (?:the )?(?:checkpoint|state_dict|restored tree)"
+    r"|User-provided restore item and on-disk value metadata tree structures do not match"
+    r"|Requested shape: .* is not compatible with the stored shape"
+    r"|[Cc]heckpoint (?:was saved|saved) with (?:a )?different (?:world|model|tensor|pipeline)"
     r"|Shape mismatch in layer #\d+ .* for weight"
     r"|Cannot assign value to variable .*: Shape mismatch"
 )

@@ -172,7 +172,9 @@ WORDS = (
             r"|collective operations|data types|\w+ tensor (?:shapes|ranks)|\w+ root ranks"
             r"|\w+ CPU/GPU device)|One rank (?:did|had|specified|sent) .*but another"
             r"|Detected mismatch between collectives on ranks"
-            r"|Mismatched MPI operations"
+            r"|Mismatched MPI operations|NCCL WARN \w+ : (?:invalid (?:count|root)|mismatch)"
+            r"|[Cc]ollective ops with the same instance key|call(?:ed|ing) collectives? in (?:a )?"
+            r"different order|collectives? (?:call )?order mismatch|[Mm]ismatched collectives?\b"
         ),
         says="{who} asks for another collective operation than its peers: {line}",
     ),

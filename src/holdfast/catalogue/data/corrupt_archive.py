@@ -24,7 +24,7 @@ that is damaged is the cause checkpoint-damaged.
 from holdfast.model.findings import Cause
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.wording import Words
+from holdfast.model.wording import Weight, Words
 
 GZIP = Pattern(
     r"[Nn]ot a gzipped file|CRC check failed 0x|Compressed file ended before the end-of-stream"
@@ -51,6 +51,15 @@ SAYS = "{who} met a file that is damaged or cut off: {line}"
 cause = Cause(
     family="corrupt-data",
     words=(
+        Words(
+            Pattern(
+                r"ChecksumException|Checksum (?:error|mismatch|failed)"
+                r"|(?i:crc mismatch|crc32 mismatch|crc check failed|md5 mismatch|sha256 mismatch"
+                r"|hash mismatch|md5sum mismatch)"
+            ),
+            Weight.SIGN,
+            unless=Pattern(r"(?i:warning|retry)"),
+        ),
         Words(GZIP, says=SAYS, unless=OF_A_CHECKPOINT),
         Words(ARCHIVE, says=SAYS, unless=OF_A_CHECKPOINT),
         Words(ARRAY, says=SAYS),

@@ -25,6 +25,7 @@ from holdfast.model.remedies import AskHuman
 from holdfast.model.wording import Words
 
 NOT_AN_IMAGE = Pattern(
+    r"libpng error: |"
     r"Invalid JPEG data|Unknown image file format|Invalid PNG (?:data|header)"
     r"|Invalid (?:GIF|BMP) data"
     r"|Trying to decode (?:JPEG|PNG|GIF|BMP|\w+) format using|jpeg::Uncompress failed"

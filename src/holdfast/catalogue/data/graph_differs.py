@@ -46,7 +46,8 @@ cause = Cause(
         ),
         Words(
             Pattern(r"Waiting for model to be ready.*Variables not initialized: (?P<names>[^:]+),"),
-            unless=Pattern(r"not initialized: (?:[^:]*, )?global_step\b"),
+            # Without a name of its own, TensorFlow calls a step that is counted by hand so.
+            unless=Pattern(r"not initialized: (?:[^:]*, )?(?:global_step\b|Variable(?:,|$))"),
             last=True,
             says="{who} waits for variables that the chief does not have: {names}",
         ),

@@ -48,6 +48,7 @@ TOGETHER = Pattern(
 )
 INTERRUPTED = Pattern(r"ran out of data; interrupting (?:training|evaluation|prediction)")
 CAUGHT = Pattern(r"Caught OutOfRangeError\. Stopping Training")
+WHOLE_EPOCH = Pattern(r"^\s*(\d{1,12})/(\d{1,12}) ")
 NEXT_EPOCH = Pattern(r"^\s*Epoch \d+(?:/\d+)?\s*:?")
 STOPPED = Pattern(
     r"(?:^|[>:\]] ?)StopIteration(?:\s*$|: )|generator raised StopIteration"
@@ -83,7 +84,13 @@ def _is_last_epoch(evidence: Evidence, line: LogLine) -> bool:
     lines = {words.source: words.lines for words in evidence.of(LastWords)}.get(line.source, ())
     below = totals.get(line.source, line.line) - line.line
     last = lines[max(0, len(lines) - below) :]
-    return below <= len(lines) and not any(map(NEXT_EPOCH.search, last))
+    return below <= len(lines) and not any(NEXT_EPOCH.search(one) or _is_whole(one) for one in last)
+
+
+def _is_whole(line: str) -> bool:
+    """Whether an epoch came to its end: the dataset is as long as it is, and nothing is missing."""
+    bar = WHOLE_EPOCH.search(line)
+    return bar is not None and bar.group(1) == bar.group(2)
 
 
 cause = Cause(

@@ -30,6 +30,10 @@ DEVICE = Pattern(
     r"|Could not satisfy (?:explicit )?device specification"
     r"|was explicitly assigned to \S+ but available devices are"
 )
+# A program that made its graph before it joined the cluster.
+OF_NO_CLUSTER = Pattern(
+    r"assigned to /job:localhost/\S* but available devices are \[ */job:[a-km-z]"
+)
 # A whole task is missing, or two nodes exclude each other: other causes know that.
 OF_A_TASK = Pattern(
     r"(?:specification '|assigned to )/job:[a-z_]+/(?:replica:\d+/)?task:\d+"
@@ -46,6 +50,12 @@ cause = Cause(
             unless=OF_A_TASK,
             blames_nobody=True,
             says="the graph names a device that the cluster does not have: {line}",
+        ),
+        Words(
+            OF_NO_CLUSTER,
+            Weight.SIGN,
+            blames_nobody=True,
+            says="the graph was made for a program without a cluster: {line}",
         ),
     ),
     do=(

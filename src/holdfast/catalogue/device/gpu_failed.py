@@ -42,6 +42,23 @@ cause = Cause(
     remedy=AskHuman(),
     words=(
         Words(
+            Pattern(
+                r"unhandled cuda error|ncclUnhandledCudaError|CUDA driver initialization failed"
+                r"|Unable to determine the device handle for GPU|nvml error: driver not loaded"
+                r"|could not select device driver .*capabilities: .*gpu"
+            ),
+            Weight.SIGN,
+        ),
+        Words(
+            Pattern(
+                r"HW Exception by GPU|GPU Hang\b|failed to query NVIDIA devices|GPU (?:reset"
+                r"|recovery)"
+                r" (?:is )?required|HIP error: (?:unspecified|invalid device|the operation)"
+                r"|amdgpu: [^\n]*(?:GPU reset|ring \S+ timeout|RAS)"
+            ),
+            Weight.SIGN,
+        ),
+        Words(
             Pattern(r"Xid \((?P<culprit>(?:PCI:)?[0-9a-fA-F:.]+)\): \d+"),
             Weight.SIGN,
             unless=TOLD_ELSEWHERE,

@@ -28,7 +28,9 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.wording import Words
 
-REACHED = Pattern(r"Too many open files|EMFILE|File descriptor limit reached")
+REACHED = Pattern(
+    r"[Tt]oo many open files|\[Errno 2[34]\]|ENFILE|EMFILE|File descriptor limit reached"
+)
 IN_SYSTEM = Pattern(r"Too many open files in system")
 
 
@@ -61,7 +63,12 @@ cause = Cause(
     hears=(REACHED,),
     words=(
         Words(REACHED),
-        Words(Pattern(r"received \d+ items of ancdata|exceeded[^\n]{0,40}open files limit")),
+        Words(
+            Pattern(
+                r"received \d+ items of ancdata|number of file watchers reached"
+                r"|exceeded[^\n]{0,40}open files limit"
+            )
+        ),
     ),
     do=(
         "raise the limit before the start: ulimit -n 65536",

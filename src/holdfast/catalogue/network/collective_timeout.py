@@ -45,6 +45,10 @@ cause = Cause(
                 r"[Cc]aught collective operation timeout|Collective has timed out during execution"
                 r"|Timed out waiting \d+ms for (?:recv|send) operation to complete"
                 r"|Termination timeout for .* of \d+ seconds exceeded"
+                r"|Some NCCL operations have failed or timed out|failed to pass monitoredBarrier"
+                r"|wait timeout after \d+ ?ms, keys: /default_pg|Heartbeat monitor timed out!"
+                r"|[Bb]arrier (?:has )?timed out (?:after|on|at)|[Cc]ollectives? stuck for"
+                r"|(?:ALLREDUCE|ALLGATHER|BROADCAST|BARRIER|REDUCE_SCATTER)\b[^\n]{0,80}timed out"
                 r"|[Cc]ollective (?:operation )?(?:has )?timed out|Timeout at NCCL work"
             ),
             Weight.SIGN,

@@ -30,6 +30,19 @@ cause = Cause(
     remedy=AskHuman(),
     where=(Pattern(r"Error received from peer (?:ipv[46]:)?(?P<culprit>[\w.:\[\]]+:\d+)"),),
     words=(
+        # Gateways, REST servers and clients of HTTP.
+        Words(
+            Pattern(
+                r"504 (?:Server Error|Gateway)|[Gg]ateway Time-?out|upstream request timeout"
+                r"|Timed out waiting for notification|ReadTimeout(?:Error)?\b|Read timed out"
+                r"|Client\.Timeout exceeded|HTTP (?:status|response)(?: code)?:? 504\b"
+                r"|[Rr]esponse \[504\]|context deadline exceeded|SocketTimeoutException: Read"
+                r"|408 Request Time-?out|[Rr]equest timed out after"
+            ),
+            Weight.SYMPTOM,
+            unless=Pattern(r"(?i:retry|warning)"),
+            says="{who} did not answer within the deadline: {line}",
+        ),
         Words(
             Pattern(r"Deadline ?Exceeded|DEADLINE_EXCEEDED|DeadlineExceededError"),
             Weight.SYMPTOM,

@@ -90,7 +90,7 @@ WORDS = (
     ),
     Words(
         Pattern(
-            r"No route to host|Network is unreachable|EHOSTUNREACH|ENETUNREACH|NoRouteToHost"
+            r"[Nn]o route to host|[Nn]etwork is unreachable|EHOSTUNREACH|ENETUNREACH|NoRouteToHost"
             r"|[Hh]ost (?:is )?(?:down|unreachable)|Destination \w+ Unreachable"
             r"|was unable to complete a TCP connection"
             r"|unable to connect to .{1,60} on any of the interfaces"
@@ -98,6 +98,22 @@ WORDS = (
         unless=Pattern(r"remote target|\[::1?\]|ipv6|IPv6|NCCL (?:WARN|INFO)"),
         blames_nobody=True,
         says="the network knows no way to a peer: {line}",
+    ),
+    # gloo, and Windows.
+    Words(
+        Pattern(r"[Cc]onnect timeout \[(?P<culprit>[0-9a-fA-F.:]+)\]:\d+"),
+        says="no way leads to {culprit}: {line}",
+    ),
+    Words(
+        Pattern(
+            r"WinError 100(?:51|60|65)\b|A connection attempt failed because the connected party"
+            r"|rdma_resolve_(?:addr|route) failed|TLS handshake timeout"
+            r"|Unable to connect to (?:the )?(?:remote|peer|node|host)\b[^\n]{0,80}tim(?:ed "
+            r"|e)-?out"
+        ),
+        Weight.SIGN,
+        blames_nobody=True,
+        says="connections get no answer: {line}",
     ),
     Words(
         Pattern(

@@ -96,6 +96,33 @@ WORDS = (
         Pattern(r"JOB \d+ ON (?P<culprit>[\w.-]+) CANCELLED AT \S+ DUE TO NODE FAILURE"),
         says="the host {culprit} failed, and the scheduler ended the job",
     ),
+    Words(
+        Pattern(
+            r"update_node: node (?P<culprit>[\w.,\[\]-]+) reason set to: [^\n]*"
+            r"(?:health ?check|[Nn]ot responding|rebooted|unreachable|[Ll]ost|backing instance)"
+        ),
+        Weight.SIGN,
+        says="the scheduler took {culprit} out, it does not answer as it should: {line}",
+    ),
+    Words(
+        Pattern(r"[Nn]ode (?P<culprit>[\w.-]+) (?:has |was )?unexpectedly rebooted"),
+        Weight.SIGN,
+        says="the host {culprit} restarted by itself: {line}",
+    ),
+    Words(
+        Pattern(
+            r"Node unexpectedly rebooted|Reason: (?:Slave|Worker|Node|Host) lost|SlaveLost"
+            r"|has been marked dead because|ExecutorLostFailure[^\n]*(?:lost|heartbeat)"
+            r"|node(?:\.kubernetes\.io)?/(?:unreachable|not-ready)"
+            r"|Kubelet stopped posting node status"
+            r"|[Ii]nstance\b[^\n]{0,60}(?:status check failed|impaired|hardware failure)"
+            r"|[Hh]ost (?:error|maintenance) event|compute\.instances\.hostError"
+        ),
+        Weight.SIGN,
+        unless=Pattern(r"node with (?:node id|client ID)[^\n]*(?:ip|address): "),
+        blames_nobody=True,
+        says="a host is gone: {line}",
+    ),
     # Ray's own watch; it may err where a host is only very busy.
     Words(
         Pattern(

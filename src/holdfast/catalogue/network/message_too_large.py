@@ -59,6 +59,17 @@ cause = Cause(
         Words(Pattern(r"exceeds max allowed: spark\.(?:rpc|akka)\.")),
         Words(Pattern(r"cannot serialize a (?:bytes|string|str) object larger than 4 ?GiB")),
         Words(Pattern(r"'i' format requires -2147483648 <= number <= 2147483647")),
+        Words(
+            Pattern(
+                r"413 (?:Request Entity|Payload|Content) Too Large|MessageSizeTooLarge"
+                r"|[Mm]essage size too large|RecordTooLargeException"
+                r"|[Ss]ent message larger than max"
+                r"|Frame size of [^\n]* larger than max|exceeds? the maximum message size"
+                r"|frame (?:size )?too large|trying to send message larger than"
+                r"|TooLongFrameException"
+            ),
+            Weight.SIGN,
+        ),
         Words(Pattern(r"grpc: (?:received|trying to send) message larger than max")),
     ),
     do=(

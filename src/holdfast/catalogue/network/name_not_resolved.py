@@ -112,7 +112,11 @@ WORDS = (
             r"Temporary failure in name resolution|Name or service not known"
             r"|nodename nor servname provided|getaddrinfo failed|Domain name not found"
             r"|DNS resolution failed|Could not resolve host|UnknownHostException"
-            r"|No address associated with hostname|NameResolutionError"
+            r"|No address associated with hostname|NameResolutionError|DNS SRV lookup failed"
+            r"|(?:res_nsearch|gethostbyname|getaddrinfo)\b[^\n]{0,60}(?:Unknown host|ENOTFOUND"
+            r"|EAI_AGAIN|EAI_NONAME|failed)|[Uu]nable to resolve (?:host|\"|')|: Unknown host$"
+            r"|Could not contact DNS servers|NXDOMAIN|Name does not resolve|No such host is known"
+            r"|dial tcp: lookup [^\n]*no such host|[Uu]nknown host: |DNS lookup failed"
             r"|[Nn]ame resolution failure|C-ares status is not ARES_SUCCESS|errors resolving "
         ),
         blames_nobody=True,

@@ -122,6 +122,16 @@ WORDS = (
             r"|HorovodInternalError|remote process exited or there was a network error"
             r"|[Cc]onnection closed by (?:remote )?peer|peer closed connection|Broken pipe"
             r"|Read error \[|Socket closed|ncclRemoteError|Connection reset by peer"
+            r"|[Aa]ctor died unexpectedly|[Ww]orker died unexpectedly|WorkerCrashedError"
+            r"|KilledWorker"
+            r"|UnavailableError: (?:OS Error|Endpoint|EOF)|ECONNRESET|\bEPIPE\b|ECONNABORTED"
+            r"|MPI_ERR_PROC_FAILED|Software caused connection abort"
+            r"|ConnectionAbortedError|Connection aborted\.|GOAWAY received"
+            r"|[Cc]onnection reset by peer"
+            r"|Detected a worker failure|worker failure was detected"
+            r"|Worker \S*task:\d+ was restarted"
+            r"|BrokenProcessPool|process managed by the executor was unexpectedly terminated"
+            r"|Worker \(pid \d+\) exited (?:prematurely|unexpectedly)"
             r"|an exception on one of the ranks|peer process has unexpectedly disconnected"
             r'|"description":"(?:EOF|Endpoint read failed|Socket closed|OS Error)"'
         ),

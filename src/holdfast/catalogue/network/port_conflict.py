@@ -152,7 +152,11 @@ WORDS = (
     ),
     Words(
         Pattern(
-            r"port is already allocated|Failed to bind to address \S+:\d+"
+            r"port is already allocated|[Ff]ailed to bind to (?:address:? |port:? |\S+:\d+)"
+            r"|(?:[Cc]ould(?: not|n't)|[Cc]annot|[Cc]an't|[Uu]nable to) bind (?:to )?(?:port"
+            r"|address)"
+            r"|Failed to start HTTP Server at|but another process is utilizing it"
+            r"|[Ee]rror binding (?:to )?(?:port|address)|bind: (?:permission|An attempt was made)"
             r"|[Pp]ort \d+ is already in use|server socket has failed to listen on any local"
         ),
         Weight.SIGN,

@@ -165,7 +165,7 @@ WORDS = (
     ),
     Words(
         Pattern(
-            r"HTTP proxy returned response code|Tunnel connection failed: \d+|ProxyError\("
+            r"HTTP proxy returned response code|Tunnel connection failed: \d+|ProxyError[(:]"
             r"|Cannot connect to proxy|407 Proxy Authentication Required"
             r"|Proxy CONNECT aborted|Received HTTP code \d+ from proxy after CONNECT"
         ),

@@ -197,7 +197,7 @@ WORDS = (
     ),
     Words(
         Pattern(
-            r"Connection refused|ConnectionRefusedError|ECONNREFUSED"
+            r"[Cc]onnection refused|ConnectionRefusedError|ECONNREFUSED|WinError 10061"
             r"|No connection could be made because the target machine actively refused"
         ),
         Weight.SIGN,

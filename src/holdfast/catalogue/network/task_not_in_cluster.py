@@ -30,7 +30,8 @@ ABSENT = Pattern(
     r"(?:/(?:device:)?(?:cpu|CPU):\d+)?'? (?:because no devices matching.*available devices:"
     r"|but available devices are \[) */job:[a-z_]+/"
 )
-ALONE = Pattern(r"available devices(?::| are \[) *(?:/job:localhost/)")
+# One of the two knows nothing of a cluster: then it is no task that has left it.
+ALONE = Pattern(r"available devices(?::| are \[) *(?:/job:localhost/)|assigned to /job:localhost/")
 
 cause = Cause(
     family="peer-restarted",

@@ -32,6 +32,7 @@ cause = Cause(
     family="oom-host",
     remedy=AskHuman(),
     words=(
+        Words(Pattern(r"\bENOMEM\b|heap out of memory|Reached heap limit"), Weight.SIGN),
         Words(Pattern(r"std::bad_alloc|bad allocation")),
         Words(Pattern(r"(?:^|[:>|\]] ?)(?:[\w.]+\.)?_?(?:Array)?MemoryError(?:: |\s*$)")),
         Words(Pattern(r"Unable to allocate [\d.]+ [KMGTPE]?i?B for an array with shape")),

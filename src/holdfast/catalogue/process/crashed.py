@@ -98,6 +98,11 @@ cause = Cause(
                 r"|SIG(?:SEGV|BUS|FPE) \(0x\w+\) at pc"
                 r"|\*\*\* Received signal (?:11|7|8) \*"
                 r"|\*\*\* SIG(?:SEGV|BUS|FPE) |<Signals\.SIG(?:SEGV|BUS|FPE)"
+                r"|(?:exited|died|terminated|killed) (?:with|on|by|due to) signal:? (?:11|4|7|8"
+                r"|SIGSEGV|SIGILL|SIGBUS|SIGFPE)\b"
+                r"|Windows fatal exception: |fatal error has been detected by the Java Runtime"
+                r"|(?:Bus error|Floating point exception) \(core dumped\)|0xC0000005"
+                r"|exitcode: -11\b"
                 r"|Segmentation fault \(signal 11\)|killed by signal: Segmentation fault"
             ),
             unless=Pattern(r"srun: error: |exited on signal "),

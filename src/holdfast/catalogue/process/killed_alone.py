@@ -2,8 +2,8 @@
 
 ## What you see
 `mpirun noticed that process rank 7 ... exited on signal 9 (Killed)`, or torchrun's
-`exitcode: -9` and `Signal 9 (SIGKILL) received by PID`. The process itself says nothing, and its
-peers report a lost connection.
+`exitcode: -9` and `Signal 9 (SIGKILL) received by PID`; in a shell nothing but `Killed`, often
+behind a bar of progress. The process itself says nothing, and its peers report a lost connection.
 
 ## Why it happens
 Most often the host ran out of memory, and the kernel killed the largest process. An operator or a
@@ -46,6 +46,8 @@ cause = Cause(
             Weight.SIGN,
             says=SAYS,
         ),
+        # A shell of the program that it ran; it may stand behind a bar of progress.
+        Words(Pattern(r"(?:^|>: ?|\| ?|[\d.%\]] ?)Killed\s*$"), Weight.SIGN, says=SAYS),
         # Hydra, the launcher of MPICH and Intel MPI.
         Words(Pattern(r"^= +(?:EXIT CODE: 9$|KILLED BY SIGNAL: 9 )"), Weight.SIGN, says=SAYS),
         # YARN, of an executor of Spark.

@@ -125,7 +125,8 @@ cause = Cause(
             unless=SERVES_FOR_EVER,
             of_speaker=True,
         ),
-        Words(Pattern(r"(?:^|>: ?|\| ?)(?:Killed|Terminated|Hangup)\s*$"), Weight.SIGN),
+        Words(Pattern(r"(?:^|>: ?|\| ?|\d\] )(?:Terminated|Hangup)\s*$"), Weight.SIGN),
+        Words(Pattern(r"Forwarding signal (?:1|2|15) to job"), Weight.SIGN),
         Words(
             Pattern(
                 r"process (?P<culprit>rank \d+) with PID \d+ on node \S+ exited on signal"

@@ -136,6 +136,7 @@ cause = Cause(
             )
         ),
         Words(Pattern(r"(?P<culprit>lib\S+\.so[\w.]*) => not found")),
+        Words(Pattern(r"Library not loaded: (?P<culprit>\S+)")),
         Words(
             Pattern(
                 r"(?:Failed to find dynamic library:?|Can ?not find(?: library:)?|[Uu]nable to find"

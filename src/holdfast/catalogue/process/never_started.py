@@ -88,6 +88,16 @@ def _proof(evidence: Evidence, standing: Standing, waiting: list[Wait]) -> Proof
 
 WORDS = (
     Words(
+        Pattern(
+            r"retr(?:ie|ei)ving ncclUniqueId from|Stop_waiting response is expected"
+            r"|DistStoreError: (?:Socket Timeout|wait timeout)"
+            r"|[Ww]ait timeout[^\n]*torch\.rendezvous"
+        ),
+        Weight.SIGN,
+        blames_nobody=True,
+        says="not all ranks came to the start: {line}",
+    ),
+    Words(
         Pattern(r"CreateSession still waiting for response from worker: (?P<culprit>/job:\S+)"),
         last=True,
         says="{who} has not come up: others wait for it until the end",
@@ -125,6 +135,44 @@ WORDS = (
         blames_nobody=True,
         says="not all tasks came to the start: {line}",
     ),
+    # PyTorch says it every ten seconds, and once in every start.
+    Words(
+        Pattern(r"Waiting in store based barrier to initialize process group"),
+        Weight.SIGN,
+        last=True,
+        often=2,
+        blames_nobody=True,
+        says="not all ranks came to the start: {line}",
+    ),
+    Words(
+        Pattern(
+            r"(?i)Timeout waiting for (?:tasks|hosts|workers) to start"
+            r"|timed out waiting for (?:all )?(?:tasks|hosts|workers|peers|nodes|members) to"
+            r"|Barrier '?\S+ timed out waiting for tasks|timed out waiting for min(?:imum)? nodes"
+            r"|rendezvous (?:has )?timed out"
+            r"|waiting for all (?:\d+ )?(?:workers|nodes|hosts|ranks|peers)"
+            r" to (?:join|register|connect|start)[^\n]{0,80}time(?:d )?-?out"
+        ),
+        Weight.SIGN,
+        blames_nobody=True,
+        says="not all tasks came to the start: {line}",
+    ),
+    Words(
+        Pattern(
+            r"Waiting for [1-9]\d* reservations"
+            r"|is connected to 0 peer ranks\. Expected number[^:]*: [1-9]"
+            r"|(?i:waiting for (?:\d+ (?:more )?)?(?:worker|peer|node|host|rank|member)s?"
+            r" to (?:join|register|connect|start|become ready))"
+            r"|[1-9]\d* nodes are available: [1-9]\d* Insufficient"
+            r"|Only \d+/\d+ (?:workers|nodes|ranks) (?:joined|registered|connected)"
+            r"|FailedScheduling.*(?:Insufficient|nodes are available)"
+        ),
+        Weight.SIGN,
+        last=True,
+        often=2,
+        blames_nobody=True,
+        says="some tasks have no place to start in yet: {line}",
+    ),
     Words(
         Pattern(r"CoordinationService/RegisterTask"),
         Weight.SIGN,
@@ -140,10 +188,12 @@ WORDS = (
         blames_nobody=True,
         says="not all tasks came to the start: {line}",
     ),
+    # Every worker says it once, and looks again after half a minute.
     Words(
-        Pattern(r"Waiting for model to be ready.*(?:not initialized: |: )[^:]*\bglobal_step\b"),
+        Pattern(r"Waiting for model to be ready.*not initialized: "),
         Weight.SYMPTOM,
         last=True,
+        often=2,
         says="nobody initializes the model: the chief is not there",
     ),
 )

@@ -33,6 +33,8 @@ cause = Cause(
         Words(Pattern(r"(?:\] |^ *)(?:anon_)?pipe_(?:write|wait(?:_writable)?)\+0x")),
         Words(Pattern(r"wchan\W{1,4}(?:anon_)?pipe_w(?:rite|ait)")),
         Words(Pattern(r"__(?:libc_)?write(?:_nocancel)? \(fd=[12],"), Weight.SIGN),
+        # strace, of a process that hangs in it.
+        Words(Pattern(r'^write\([12], "(?:[^"\\]|\\.)*(?:"(?:\.\.\.)?, \d+)?$'), Weight.SIGN),
         Words(Pattern(r"(?:stdout|stderr|stdout/stderr) pipe (?:buffer )?(?:is|was) full")),
     ),
     do=(

@@ -153,6 +153,7 @@ WORDS = (
     Words(
         Pattern(
             r"[Pp]ossibly,? this worker (?:\(\S+\) )?just restarted"
+            r"|AbortedError: (?:Graph|Session|Step) (?:handle |\w+ )?is not found"
             r"|Perhaps the worker was restarted|Unable to find a context_id matching"
         ),
         Weight.SYMPTOM,

@@ -190,6 +190,20 @@ WORDS = (
         blames_nobody=True,
         says="a stack shows a thread that waits for another one: {line}",
     ),
+    # gdb's py-bt, which writes the innermost frame first.
+    Words(
+        Pattern(r"^\s+<built-in method acquire of _thread\.\w+ object"),
+        Weight.SYMPTOM,
+        blames_nobody=True,
+        says="a stack shows a thread that waits for another one: {line}",
+    ),
+    Words(
+        Pattern(
+            r"all goroutines are asleep|Found one Java-level deadlock"
+            r"|waiting (?:to acquire|for|to lock) [^\n]{0,60}\bheld by\b"
+        ),
+        says="{who} is in a deadlock: {line}",
+    ),
     # The same as Python's own faulthandler writes it: without a comma, unlike a traceback.
     Words(
         Pattern(

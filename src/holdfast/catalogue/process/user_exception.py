@@ -138,6 +138,11 @@ WORDS = (
             r"|Error: Expected to have finished reduction in the prior iteration"
             r"|Error: Expected all tensors to be on the same device"
             r"|Error: '[\w.]+' object has no attribute '"
+            r"|Error: element \d+ of tensors does not require grad|UnrecognizedFlagError: "
+            r"|\.py: error: (?:unrecognized arguments|the following arguments are required"
+            r"|argument )"
+            r"|(?:Scanner|Parser)Error: |ConfigCompositionException: |MissingMandatoryValue: "
+            r"|IllegalFlagValueError: |Error: Nan in summary histogram|pydantic\S*ValidationError: "
         ),
         Weight.SIGN,
         says="the program asked for what cannot be: {line}",

@@ -35,6 +35,15 @@ cause = Cause(
     words=(
         Words(
             Pattern(
+                r"(?i:(?:job|task|step|worker|container|process)\b[^\n]{0,60}exceed(?:ed|s|ing)"
+                r"(?: its| the)?(?: (?:requested|allowed|physical))? memory (?:usage )?limit"
+                r"|memory (?:usage )?limit (?:was |is )?(?:reached|exceeded)[^\n]{0,40}kill)"
+            ),
+            Weight.SIGN,
+            unless=Pattern(r"YARN|Container killed|OOMKilled"),
+        ),
+        Words(
+            Pattern(
                 r"Detected \d+ oom[-_]kill event(?:\(s\)|s)? in (?:StepId=|step )"
                 r"\d[\w+]*(?:\.\w+)?"
             )
@@ -44,7 +53,7 @@ cause = Cause(
         ),
         Words(Pattern(r"(?i:exceeded [\w ]{0,24}memory limit).*being killed")),
         Words(Pattern(r"slurmstepd: error: Exceeded (?:job|step) memory limit"), Weight.SIGN),
-        Words(Pattern(r"\bState\W+OUT_OF_MEMORY|\bOUT_OF_ME\+?\s")),
+        Words(Pattern(r"State\W+OUT_OF_MEMORY|\bOUT_OF_ME\+?\s")),
         Words(
             Pattern(r"killed by the cgroup out-of-memory handler|step tasks have been OOM Killed"),
             unless=Pattern(r"Detected \d+ oom"),

@@ -37,6 +37,14 @@ cause = Cause(
     ),
     words=(
         Words(
+            Pattern(
+                r"srun: Force Terminated job|(?i:job\b[^\n]{0,30} (?:terminated|cancell?ed"
+                r"|deleted|killed) by"
+                r" (?:the )?(?:user|owner|admin\w*|operator))"
+            ),
+            Weight.SIGN,
+        ),
+        Words(
             Pattern(r"(?P<culprit>JOB [\w.+\[\]%-]+(?: ON [\w.\[\],-]+)?) CANCELLED AT "),
             unless=WITH_A_REASON,
         ),
@@ -58,6 +66,7 @@ cause = Cause(
             Pattern(r"(?i:received|caught|got) (?:signal )?(?:SIGINT|2 \(SIGINT\))\b"), Weight.SIGN
         ),
     ),
+    yields_to=frozenset({"batch-memory-limit"}),  # Slurm ends the job whose step it killed
     do=(
         "see who cancelled it: sacct -j JOB -o JobID,State,End",
         "if it was cancelled because it hung, look at the last steps before that",

@@ -29,6 +29,7 @@ cause = Cause(
     remedy=AskHuman(),
     where=(Pattern(r"^Node: +(?P<culprit>[\w.-]+)/"),),
     words=(
+        Words(Pattern(r"running beyond (?:physical|virtual) memory limits")),
         Words(Pattern(r"\bOOMKilled\b"), unless=Pattern(r"OOMKilled\W+(?i:false)")),
         Words(
             Pattern(

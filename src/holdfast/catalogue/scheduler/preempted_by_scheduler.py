@@ -35,6 +35,7 @@ cause = Cause(
     family="preempted",
     remedy=Relaunch(),
     words=(
+        Words(Pattern(r"DUE TO JOB REQUEUE|[Jj]ob \S+ (?:was )?preempted by"), Weight.SIGN),
         Words(
             Pattern(
                 r"(?P<culprit>(?:JOB|STEP) [\w.+\[\]%-]+(?: ON [\w.\[\],-]+)?) CANCELLED AT \S+"

@@ -23,12 +23,20 @@ steps stopped.
 from holdfast.model.findings import Cause
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.wording import Words
+from holdfast.model.wording import Weight, Words
 
 cause = Cause(
     family="preempted",
     remedy=AskHuman(),
     words=(
+        Words(
+            Pattern(
+                r"DUE TO TIME LIMIT|(?i:exceed(?:ed|s|ing)(?: its| the)?(?: requested"
+                r"| maximum)? (?:wall ?time"
+                r"|time limit|run ?time limit))|(?i:job ?state\W+TIMEOUT\b)"
+            ),
+            Weight.SIGN,
+        ),
         Words(
             Pattern(
                 r"(?P<culprit>(?:JOB|STEP) [\w.+\[\]%-]+(?: ON [\w.\[\],-]+)?) CANCELLED AT \S+"

@@ -28,7 +28,10 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.wording import Weight, Words
 
-FULL = Pattern(r"[Nn]o space left on device|ENOSPC|[Dd]isk quota exceeded|EDQUOT|\[Errno 28\]")
+FULL = Pattern(
+    r"[Nn]o space left|[Ff]ile ?system (?:is )?full|ENOSPC|[Dd]isk quota exceeded|EDQUOT"
+    r"|\[Errno 28\]|errno = 28\b"
+)
 # TensorFlow writes `PATH; No space left on device`, Python `No space left on device: 'PATH'`.
 BEFORE, AFTER = Pattern(r"(/[^\s;'\"]+); "), Pattern(r"(?:on device|exceeded): '([^']+)'")
 FULL_BEFORE = Pattern(

@@ -28,7 +28,9 @@ from holdfast.model.wording import Words
 
 # HDF5 1.8 begins its messages with a capital letter.
 DAMAGED = Pattern(
-    r"[Tt]runcated file: eof = \d+|[Ff]ile signature not found|[Uu]nable to find a valid file sig"
+    r"[Tt]runcated file(?:: eof = \d+|\))|HDF5\b[^\n]*(?:past end of file"
+    r"|unable to read superblock)"
+    r"|[Ff]ile signature not found|[Uu]nable to find a valid file sig"
     r"|[Bb]ad object header|[Aa]ddr(?:ess)? overflow(?:ed)?, addr ?=|\([Aa]ddr overflow"
     r"|[Ww]rong (?:B-tree|fractal heap|symbol table node|global heap|object header) signature"
     r"|[Bb]ad (?:symbol table node|B-tree|fractal heap) signature"

@@ -36,6 +36,8 @@ NAMENODE = Pattern(
     r"|HDFS (?:connection|list directory|get path info|create directory|read|write) failed"
     r"|hdfs\.util\.HdfsError: |(?:FileNotFoundException|Error): .*File does not exist: hdfs://"
     r"|HDFS_DELEGATION_TOKEN .*(?:can't be found in cache|is expired|has expired)"
+    r"|Unable to (?:get namenodes|connect to (?:the )?HDFS)|HdfsConnectError"
+    r"|[Nn]amenode [^\n]{0,60}(?:unreachable|is not (?:available|active|running))"
     r"|HdfsIOException: |InvalidToken: .*hdfs"
 )
 # TensorFlow puts the path before what its file system says.

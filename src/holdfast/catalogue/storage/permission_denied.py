@@ -31,6 +31,7 @@ cause = Cause(
     family="auth-permission",
     remedy=AskHuman(),
     words=(
+        Words(Pattern(r"\b(?:EACCES|EPERM|EROFS): "), Weight.SIGN),
         Words(
             Pattern(
                 r"(?:\[Errno 13\] Permission denied|\[Errno 1\] Operation not permitted"
