@@ -112,7 +112,7 @@ def answers_without_end(link: socket.socket) -> None:
 def headers_without_end(link: socket.socket) -> None:
     hear_a_call(link)
     link.sendall(frame(HEADERS_TYPE, 0, 1, header(b":status", b"200")))
-    without_end(link, frame(CONTINUATION_TYPE, 0, 1, header(b"x-a", b"b" * 100)))
+    without_end(link, frame(CONTINUATION_TYPE, 0, 1, header(b"x-a", b"b" * 100)) * 100)
 
 
 def pings_without_end(link: socket.socket) -> None:

@@ -139,7 +139,7 @@ def program() -> str:
     )
 
 
-def told_by(command: list[str], *, limit_s: float = LIMIT_S) -> tuple[int, bytes, bytes]:
+def told_by(command: list[str], *, limit_s: float | None = None) -> tuple[int, bytes, bytes]:
     """Exit code and output of a program that gets neither long nor much to say."""
     process = subprocess.Popen(
         command,
@@ -151,6 +151,7 @@ def told_by(command: list[str], *, limit_s: float = LIMIT_S) -> tuple[int, bytes
     assert process.stdout is not None
     assert process.stderr is not None
     told = {process.stdout: bytearray(), process.stderr: bytearray()}
+    limit_s = LIMIT_S if limit_s is None else limit_s
     until_s = time.monotonic() + limit_s
     try:
         with selectors.DefaultSelector() as selector:
