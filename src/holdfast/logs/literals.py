@@ -31,7 +31,7 @@ _EVERYWHERE = frozenset(
             "saved",
         ),
         *("file", "files", "line", "time", "with", "from", "the", "true", "false", "none", "not"),
-        *("for", "and", "saved"),
+        *("for", "and", "sec", "secs", "seconds", "mean", "average", "median", "accuracy", "host"),
     )
 )
 _WORTH_OF_LINE_START = 2

@@ -36,7 +36,6 @@ cause = Cause(
         Pattern(
             r"(?:for url|Error while accessing|Cannot access gated repo for url):? (?P<culprit>\S+)"
         ),
-        Pattern(r"(?P<culprit>(?:s3|gs|hdfs)a?://[^\s'\"]+)"),
     ),
     words=(
         Words(Pattern(r"NoCredentialsError|Unable to locate credentials")),

@@ -134,17 +134,6 @@ def _proof(evidence: Evidence, told: list[TaskSlow], until_s: float) -> Proof:
 WORDS = (
     Words(
         Pattern(
-            r"(?i:(?P<culprit>\b(?:rank|worker|host|node|gpu|task|device|adapter)\b[ :=#]*\w*\d\w*)"
-            r"[^\n]{0,40}(?:wait|time|took|latency|delay|slow|behind)[^\n]{0,40} (?:vs\.?"
-            r"|versus|against|compared (?:to|with)|above)"
-            r"[^\n]{0,20} (?:median|mean|average|peers|others))"
-        ),
-        Weight.SIGN,
-        unless=Pattern(r"(?i:within|normal|\bok\b|balanced)"),
-        says="{who} is much slower than the others: {line}",
-    ),
-    Words(
-        Pattern(
             r"(?i:(?P<culprit>\b(?:rank|worker|host|node|gpu|task|device)\b[ :=#]*\w*\d\w*)"
             r"[^\n]{0,30} (?:straggler|slower than (?:its|the|all|other|expected)))"
         ),
