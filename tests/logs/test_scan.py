@@ -106,7 +106,11 @@ def test_two_ways_to_find_the_lines_find_the_same(content: bytes) -> None:
 
 
 @given(contents())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=400)
+@example(
+    b"Traceback (most recent call last):\n\nlost worker\nTraceback (most recent call last):\n\n"
+    b'  File "train.py", line 1, in <module>\nValueError: lost worker\n'
+)
 def test_what_is_heard_is_what_a_look_at_every_line_hears(content: bytes) -> None:
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"").rstrip(b"\n")
     wanted = hear_text("job.log", content, AnyOf(PATTERNS))

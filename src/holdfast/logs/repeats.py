@@ -13,7 +13,8 @@ TEXT_BYTES_MAX = 32 << 10
 class _Repeat:
     told: Told
     text: bytes  # of the lines that followed, with their ends
-    closer: bytes  # what the line that showed the end is like; empty: it began something else
+    closer: bytes  # what the line is like that showed their end
+    takes_closer: bool  # whether that line was kept with them, or began something else
 
 
 @dataclass(slots=True)
@@ -22,19 +23,12 @@ class Repeats:
 
     _known: dict[tuple[bytes, bytes], _Repeat] = field(default_factory=dict)
 
-    def learn(self, told: Told, text: bytes, *, closed_by_last: bool) -> None:
-        """A telling line and the lines that followed it, `text` being all that followed.
-
-        The last of them may only have shown that the others are over: then its numbers may differ.
-        """
-        closer = b""
-        if closed_by_last:
-            text = text[: text.rfind(b"\n", 0, len(text) - 1) + 1]
-            closer = likeness(told.lines[-1].raw)
+    def learn(self, told: Told, text: bytes, closer: bytes, *, takes_closer: bool) -> None:
+        """A telling line and what followed it, up to the line that showed the end."""
         short = len(text) <= TEXT_BYTES_MAX and len(self._known) < REPEATS_MAX
-        if short and text.endswith(b"\n") and (closer or not closed_by_last):
+        if short and text.endswith(b"\n"):
             key = (likeness(told.lines[0].raw), text[: text.find(b"\n")])
-            self._known[key] = _Repeat(told, text, closer)
+            self._known[key] = _Repeat(told, text, likeness(closer), takes_closer)
 
     def again(
         self, line: ToldLine, before: bytes, block: bytes, at: int, stop: int
@@ -45,26 +39,18 @@ class Repeats:
         if known is None or not block.startswith(known.text, at):
             return None
         end = at + len(known.text)
-        closing_end = block.find(b"\n", end, stop)  # what comes next decides whether it is over
-        if closing_end < 0:
+        closer_end = block.find(b"\n", end, stop)
+        if closer_end < 0 or likeness(block[end:closer_end]) != known.closer:
             return None
         begun = known.told.lines[0]
         shift = line.offset + len(line.raw) - begun.offset - len(begun.raw)
-        rest = known.told.lines[1:-1] if known.closer else known.told.lines[1:]
-        lines = [
-            line,
-            *(
-                ToldLine(one.line - begun.line + line.line, one.offset + shift, one.raw, one.told)
-                for one in rest
-            ),
+        moved = [
+            ToldLine(one.line - begun.line + line.line, one.offset + shift, one.raw, one.told)
+            for one in known.told.lines[1:]
         ]
-        if known.closer:
-            closing = block[end:closing_end]
-            if likeness(closing) != known.closer:
-                return None
-            last = known.told.lines[-1]
-            number = last.line - begun.line + line.line
-            lines.append(ToldLine(number, last.offset + shift, closing, last.told))
-            end = closing_end + 1
-        told = Told(lines=tuple(lines), before=before, likeness=known.told.likeness)
+        if known.takes_closer:  # its numbers may differ
+            last = moved.pop()
+            moved.append(ToldLine(last.line, last.offset, block[end:closer_end], last.told))
+            end = closer_end + 1
+        told = Told(lines=(line, *moved), before=before, likeness=known.told.likeness)
         return told, end - at

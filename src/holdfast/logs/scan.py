@@ -259,9 +259,16 @@ class Scanner:
         """As `_follow`; what ends within the block is known from then on."""
         end = self._follow(at, stop)
         if self._open is None and self._closed is not None:
-            text = self._block.raw[at:end]
-            if b"\r" not in text:
-                self._repeats.learn(self._closed, text, closed_by_last=self._closed_by_last)
+            raw = self._block.raw
+            began = raw.rfind(b"\n", 0, end - 1) + 1 if self._closed_by_last else end
+            closer_end = raw.find(b"\n", began, stop)
+            if began >= at and closer_end >= 0 and b"\r" not in raw[at:closer_end]:
+                self._repeats.learn(
+                    self._closed,
+                    raw[at:began],
+                    raw[began:closer_end],
+                    takes_closer=self._closed_by_last,
+                )
         return end
 
     def _follow(self, at: int, stop: int) -> int:
