@@ -1,6 +1,6 @@
 """What is told of a running job, and when."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -111,6 +111,10 @@ def test_a_healthy_sample_does_not_hurry_anybody(desk: Desk) -> None:
 
 def test_steps_that_are_told_may_show_that_they_have_become_slow(desk: Desk) -> None:
     desk.judge_at(1.0)
-    desk.take(StepsSeen(at_s=5.0, host="host-a", task=WORKER, step=3, source="log"))
+    steps = StepsSeen(at_s=5.0, host="host-a", task=WORKER, step=3, source="log", step_s=0.1)
+    desk.take(steps, replace(steps, step=4))
     desk.at_s = 10.0
+    assert not desk.judging.is_due()
+    desk.take(replace(steps, step=5, step_s=0.5))
+    desk.at_s = 13.0
     assert desk.judging.is_due()

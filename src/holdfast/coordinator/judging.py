@@ -26,6 +26,7 @@ from holdfast.model.facts import (
     TracebackSeen,
 )
 from holdfast.model.findings import Confidence, Diagnosis, Finding, Severity
+from holdfast.model.pace import SLOWER
 from holdfast.model.path import Outcome
 from holdfast.model.standing import is_ready
 from holdfast.model.watch_facts import (
@@ -62,7 +63,7 @@ LOOKS = (
     TaskSlow,
     TaskStill,
 )
-SAMPLES = (DiskMeasured, HostSampled, PathProbed, TaskSampled, TaskStarted)
+SAMPLES = (DiskMeasured, HostSampled, PathProbed, StepsSeen, TaskSampled, TaskStarted)
 
 Tell = Callable[[Finding, Evidence], None]
 
@@ -79,6 +80,7 @@ class Judging:
         self._due_s: float | None = None
         self._rested_s = 0.0  # before this we do not judge again
         self._failed = False
+        self._best_step_s: dict[TaskId | None, float] = {}
         self._facts_max = FACTS_MIN
 
     def take(self, facts: Iterable[Fact]) -> None:
@@ -86,6 +88,8 @@ class Judging:
             self.facts.append(fact)
             self._failed = self._failed or _is_failure(fact)
             after_s = _patience_s(fact, after_failure=self._failed)
+            if isinstance(fact, StepsSeen) and self._is_slow(fact):
+                after_s = AFTER_STEPS_S
             if after_s is not None:
                 due_s = self._now() + after_s
                 self._due_s = due_s if self._due_s is None else min(self._due_s, due_s)
@@ -95,6 +99,14 @@ class Judging:
         if len(self.facts) > self._facts_max:
             self.facts = kept(self.facts)
             self._facts_max = max(FACTS_MIN, 2 * len(self.facts))
+
+    def _is_slow(self, steps: StepsSeen) -> bool:
+        """Whether its steps take much longer than they did at their best."""
+        if not steps.step_s:
+            return False
+        best_s = min(steps.step_s, self._best_step_s.get(steps.task, steps.step_s))
+        self._best_step_s[steps.task] = best_s
+        return steps.step_s >= SLOWER * best_s
 
     def recall(self, facts: Iterable[Fact], told: Iterable[tuple[str, str]]) -> None:
         """What another supervisor saw and told before us; it is judged anew at once."""
@@ -183,8 +195,6 @@ def _patience_s(fact: Fact, *, after_failure: bool) -> float | None:
         return AFTER_WORD_S
     if isinstance(fact, (*LOOKS, ProcessSeen)):
         return AFTER_LOOK_S
-    if isinstance(fact, StepsSeen):
-        return AFTER_STEPS_S
     if isinstance(fact, SAMPLES):
         return AFTER_SAMPLE_S
     return None
