@@ -44,7 +44,8 @@ test: check hosts ## All tests: the pure half with its coverage, then real proce
 
 bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (4 hours)
 	$(BIN)/python -m bench.output
-	$(BIN)/python -m bench.diagnose
+	$(BIN)/python -m bench.diagnose --full
+	$(BIN)/python -m bench.on_ray
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.check
 	$(BIN)/python -m bench.attach
