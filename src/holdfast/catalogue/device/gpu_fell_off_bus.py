@@ -38,6 +38,13 @@ cause = Cause(
             )
         ),
         Words(
+            Pattern(
+                r"(?:GPU|PCI:|NVRM:)[ \w:.]*?\b"
+                r"(?P<culprit>[0-9a-fA-F]{4}(?::[0-9a-fA-F]{2}){2}\.\d)[ \w:.]*fallen off the bus"
+            ),
+            unless=Pattern(r"Xid \(|The NVIDIA GPU"),
+        ),
+        Words(
             Pattern(r"(?:GPU|PCI:|NVRM:)[ \w:.]*(?:has )?fallen off the bus"),
             unless=Pattern(r"Xid \(|The NVIDIA GPU"),
         ),

@@ -27,7 +27,7 @@ from holdfast.model.wording import Words
 
 OTHER = Pattern(
     r"Wrong FS: (?P<culprit>\S+?),? expected: |No (?:Abstract)?FileSystem for scheme:? \"?\w+"
-    r"|[Ff]ile system scheme '\w+' not implemented|Protocol not known: hdfs"
+    r"|[Ff]ile system scheme '?\w+'? not implemented|Protocol not known: hdfs"
     r"|No FileSystem for scheme|UnsupportedFileSystemException"
 )
 SAYS = "{who} is not of the file system that was asked: {line}"
