@@ -101,11 +101,13 @@ def test_two_who_lose_each_other_are_told_within_seconds(net: Network, training:
     net.cut("host-b", "host-c")
     took_s = training.wait(lambda: "partition" in training.told(), TOLD_S_MAX)
     print(f"told after {took_s:.1f} s")
-    assert "the path between worker:2 and worker:1 is cut, and both live" in training.told()
-    found = training.end()["findings"]
-    assert [(one["cause"], one["culprit"]) for one in found if one["severity"] == "error"] == [
-        ("partition", "worker:2")
-    ]
+    # Who is named first is who was heard of first: neither is more to blame than the other.
+    ways = ("worker:2 and worker:1", "worker:1 and worker:2")
+    told = training.told()
+    assert any(f"the path between {way} is cut, and both live" in told for way in ways), told
+    found = [one for one in training.end()["findings"] if one["severity"] == "error"]
+    assert [one["cause"] for one in found] == ["partition"]
+    assert found[0]["culprit"] in {"worker:1", "worker:2"}
 
 
 def test_who_is_cut_off_from_all_is_told_and_stays_the_cause(
