@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,7 @@ TELLING = b"OSError: [Errno 24] Too many open files: '/data/shard-7'\n"
 WORDS = tuple(pattern.text for pattern in words_to_hear())
 RSS_MAX_BYTES = 300 << 20
 WAIT_S = 60.0
+NOBODY = 65534
 
 
 def log_text(*, lines: int = 1_000) -> bytes:
@@ -148,11 +151,31 @@ def test_a_log_that_was_truncated_under_its_writer_is_still_a_log(tmp_path: Path
     assert told_lines(found_in(path)) == [(str(path), 502)]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_what_may_not_be_read_is_said_and_the_others_are_read(tmp_path: Path) -> None:
-    secret = written(tmp_path / "secret.log", log_text())
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A folder that every user may enter, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        yield Path(place)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Root may read everything: so it becomes somebody else for a while."""
+    before = os.geteuid()
+    os.seteuid(before or NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_what_may_not_be_read_is_said_and_the_others_are_read(open_to_all: Path) -> None:
+    secret = written(open_to_all / "secret.log", log_text())
     secret.chmod(0)
-    reading = found_in(secret, written(tmp_path / "a.log", log_text()))
+    other = written(open_to_all / "a.log", log_text())
+    with as_nobody():
+        reading = found_in(secret, other)
     assert reading.files == 1
     assert reading.unknown == (f"{secret}: Permission denied",)
 
