@@ -109,3 +109,16 @@ def test_names_of_files_do_not_reach_the_terminal_as_they_are(tmp_path: Path) ->
     ran = diagnosed(tmp_path / "\x1b[31mred.log")
     assert ran.returncode == MISSING
     assert b"\x1b" not in ran.stderr
+
+
+def test_output_that_finds_no_room_is_said_in_a_sentence(sick: Path) -> None:
+    command = [sys.executable, "-m", "holdfast", "diagnose", str(sick)]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, timeout=WAIT_S, check=False
+        )
+    assert ran.returncode == STORAGE
+    assert ran.stderr.splitlines() == [
+        b"error: cannot write the output: No space left on device",
+        b"  try: send it elsewhere, or make room",
+    ]

@@ -1,6 +1,7 @@
 """The `holdfast` command: one file per sub-command, each loaded only when it is called."""
 
 import difflib
+import errno
 import importlib
 import io
 import os
@@ -11,9 +12,10 @@ from typing import Any, TextIO
 import click
 
 from holdfast import __version__, open_folder
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import HoldfastError, StorageFailed
 
 INTERRUPTED_CODE = 130
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 class Commands(click.Group):
@@ -82,8 +84,20 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read our output has gone; a traceback would go nowhere either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _forget_output()
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in NO_ROOM or error.filename is not None:
+            raise
+        _forget_output()
+        click.echo(f"error: cannot write the output: {error.strerror}", err=True)
+        click.echo("  try: send it elsewhere, or make room", err=True)
+        sys.exit(StorageFailed.exit_code)
+
+
+def _forget_output() -> None:
+    """What is still to be written would fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _open_standard_streams() -> None:
