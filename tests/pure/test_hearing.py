@@ -1,5 +1,6 @@
 """Log files become facts: what tells is heard, whose it is and when it was is settled."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -25,14 +26,10 @@ from holdfast.model.log_storms import FIRST_MAX, KINDS_MAX, LAST_MAX
 from holdfast.model.pattern import AnyOf, Pattern
 from holdfast.model.watch_facts import StepsSeen
 
+Settled = Callable[..., list[Fact]]
+
 TELLING = AnyOf((*ALSO_HEARS, Pattern("Connection refused"), Pattern("Killed")))
 AT = 1773298938.0  # 2026-03-12 07:02:18 UTC
-
-
-def settled(**logs: str) -> list[Fact]:
-    """`worker_1__err` is the file worker-1.err."""
-    names = {name: name.replace("__", ".").replace("_", "-") for name in logs}
-    return settle([hear_text(names[name], text.encode(), TELLING) for name, text in logs.items()])
 
 
 def lines(facts: list[Fact]) -> list[LogLine]:
@@ -50,7 +47,7 @@ def began_of(facts: list[Fact]) -> AttemptStarted:
 # Lines
 
 
-def test_a_line_has_its_level_its_place_and_its_own_words() -> None:
+def test_a_line_has_its_level_its_place_and_its_own_words(settled: Settled) -> None:
     text = (
         "step 1\n[rank2]: 2026-03-12 07:02:18.5: E tensorflow/core/x.cc:9] Connection refused\r\n"
     )
@@ -60,7 +57,7 @@ def test_a_line_has_its_level_its_place_and_its_own_words() -> None:
     assert line.task == TaskId("rank", 2)
 
 
-def test_lines_with_labels_of_srun_are_of_their_ranks() -> None:
+def test_lines_with_labels_of_srun_are_of_their_ranks(settled: Settled) -> None:
     text = "0: step 1\n1: step 1\n0: step 2\n1: Connection refused\n"
     assert [line.task for line in lines(settled(job__log=text))] == [TaskId("rank", 1)]
     assert [line.task for line in lines(settled(job__log="x\n1: Connection refused\n"))] == [None]
@@ -85,12 +82,14 @@ def test_what_sounds_like_an_error(text: str, sounds: object) -> None:
     assert is_error_like(text) is sounds
 
 
-def test_a_line_that_sounds_like_an_error_is_marked() -> None:
+def test_a_line_that_sounds_like_an_error_is_marked(settled: Settled) -> None:
     facts = settled(job__log="error: cannot go on\nConnection refused\n")
     assert [line.level for line in lines(facts)] == ["E", ""]
 
 
-def test_of_a_storm_the_first_and_the_last_lines_are_kept_and_the_rest_is_counted() -> None:
+def test_of_a_storm_the_first_and_the_last_lines_are_kept_and_the_rest_is_counted(
+    settled: Settled,
+) -> None:
     many = FIRST_MAX + LAST_MAX + 100
     text = "".join(f"{number} Connection refused\n" for number in range(many))
     facts = settled(job__log=text + "Killed\n")
@@ -101,7 +100,7 @@ def test_of_a_storm_the_first_and_the_last_lines_are_kept_and_the_rest_is_counte
     assert (ended.lines_heard, ended.lines_left_out) == (many + 1, 100)
 
 
-def test_kinds_of_lines_are_bounded() -> None:
+def test_kinds_of_lines_are_bounded(settled: Settled) -> None:
     words = [
         "".join(chr(97 + int(digit)) for digit in str(number)) for number in range(KINDS_MAX + 200)
     ]
@@ -112,7 +111,7 @@ def test_kinds_of_lines_are_bounded() -> None:
 # The end of a file
 
 
-def test_the_end_says_how_far_it_came_and_when_it_fell_silent() -> None:
+def test_the_end_says_how_far_it_came_and_when_it_fell_silent(settled: Settled) -> None:
     text = "2026-03-12 07:02:18 step 1\nConnection refused\n2026-03-12 07:02:28 step 40\nlast\n"
     facts = settled(worker_1__out=text)
     by_kind = {type(fact): fact for fact in facts}
@@ -126,19 +125,19 @@ def test_the_end_says_how_far_it_came_and_when_it_fell_silent() -> None:
     assert {fact.task for fact in facts[2:]} == {TaskId("worker", 1)}
 
 
-def test_an_empty_file_said_nothing() -> None:
+def test_an_empty_file_said_nothing(settled: Settled) -> None:
     facts = settled(job__log="")
     assert [type(fact) for fact in facts] == [AttemptStarted, LogsGiven, OutputEnded]
 
 
-def test_a_long_file_is_judged_by_its_tail() -> None:
+def test_a_long_file_is_judged_by_its_tail(settled: Settled) -> None:
     text = "2026-03-12 07:02:18 begun\n" + "2026-03-12 07:03:18 step 12 of many\n" * 2_000
     facts = settled(job__log=text)
     assert [fact.at_s for fact in facts if isinstance(fact, StepsSeen)] == [60.0]
     assert began_of(facts).began_unix_s == AT
 
 
-def test_steps_of_slurm_are_no_steps_of_training() -> None:
+def test_steps_of_slurm_are_no_steps_of_training(settled: Settled) -> None:
     text = "step 12 done\nslurmstepd: error: Detected 2 oom-kill event(s) in step 3756240.batch\n"
     assert [fact.step for fact in settled(a__log=text) if isinstance(fact, StepsSeen)] == [12]
 

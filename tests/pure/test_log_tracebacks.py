@@ -1,5 +1,7 @@
 """Tracebacks are read out of logs, whatever stands before their lines and between them."""
 
+from collections.abc import Callable
+
 import pytest
 
 from holdfast.diagnose.log_ends import LogEnds
@@ -16,19 +18,13 @@ from holdfast.model.hearing import (
     TRACEBACKS_LAST_MAX,
     Hearing,
     hear_text,
-    settle,
 )
 from holdfast.model.log_tracebacks import IDLE_LINES_MAX, LINES_MAX, OPEN_MAX
 from holdfast.model.pattern import AnyOf, Pattern
 
+Settled = Callable[..., list[Fact]]
+
 TELLING = AnyOf((*ALSO_HEARS, Pattern("Connection refused"), Pattern("Killed")))
-AT = 1773298938.0  # 2026-03-12 07:02:18 UTC
-
-
-def settled(**logs: str) -> list[Fact]:
-    """`worker_1__err` is the file worker-1.err."""
-    names = {name: name.replace("__", ".").replace("_", "-") for name in logs}
-    return settle([hear_text(names[name], text.encode(), TELLING) for name, text in logs.items()])
 
 
 def tracebacks(facts: list[Fact]) -> list[TracebackSeen]:
@@ -48,7 +44,7 @@ def raised(what: str, prefix: str = "") -> str:
     return "".join(f"{prefix}{row}\n" for row in rows)
 
 
-def test_two_ranks_that_write_over_each_other_are_both_read() -> None:
+def test_two_ranks_that_write_over_each_other_are_both_read(settled: Settled) -> None:
     ours = raised("ValueError: bad shard", "[rank0]: ").splitlines()
     theirs = raised("KeyError: 'lr'", "[rank1]: ").splitlines()
     both = [row for pair in zip(ours, theirs, strict=True) for row in pair]
@@ -57,12 +53,14 @@ def test_two_ranks_that_write_over_each_other_are_both_read() -> None:
     assert tracebacks(facts)[0].frames == ("t.py:9 f: go()",)
 
 
-def test_labels_of_srun_hide_no_traceback() -> None:
+def test_labels_of_srun_hide_no_traceback(settled: Settled) -> None:
     facts = settled(job__log=raised("ValueError: bad", "3: ") + "step 1\n" + raised("E: x", "4: "))
     assert told(facts) == ["rank:3 ValueError: bad", "rank:4 E: x"]
 
 
-def test_what_other_ranks_write_on_is_not_the_progress_of_the_one_that_failed() -> None:
+def test_what_other_ranks_write_on_is_not_the_progress_of_the_one_that_failed(
+    settled: Settled,
+) -> None:
     failed = raised("ValueError: bad", "[rank3]: ")
     others = settled(job__log=failed + "[rank4]: step 12\n")
     assert not LogEnds(Evidence(others)).goes_on_after(tracebacks(others)[0])
@@ -72,13 +70,13 @@ def test_what_other_ranks_write_on_is_not_the_progress_of_the_one_that_failed() 
     assert LogEnds(Evidence(nobody)).goes_on_after(tracebacks(nobody)[0])
 
 
-def test_the_root_of_a_chain_comes_first_and_the_final_exception_last() -> None:
+def test_the_root_of_a_chain_comes_first_and_the_final_exception_last(settled: Settled) -> None:
     direct = "\nThe above exception was the direct cause of the following exception:\n\n"
     facts = settled(job__log=raised("KeyError: 'lr'") + direct + raised("RuntimeError: no rate"))
     assert told(facts) == ["None KeyError: 'lr'", "None RuntimeError: no rate"]
 
 
-def test_the_members_of_a_group_are_exceptions_of_their_own() -> None:
+def test_the_members_of_a_group_are_exceptions_of_their_own(settled: Settled) -> None:
     text = """\
   + Exception Group Traceback (most recent call last):
   |   File "/home/user/g.py", line 8, in <module>
@@ -104,7 +102,7 @@ Killed
     assert [line.text for line in lines(facts)] == ["Killed"]
 
 
-def test_the_stack_of_another_process_that_ray_quotes_is_read_too() -> None:
+def test_the_stack_of_another_process_that_ray_quotes_is_read_too(settled: Settled) -> None:
     outer = raised(
         "ray.exceptions.RayTaskError(ValueError): \x1b[36mray::train()\x1b[39m (pid=7, ip=10.0.0.3)"
     )
@@ -117,7 +115,7 @@ def test_the_stack_of_another_process_that_ray_quotes_is_read_too() -> None:
     assert tracebacks(facts)[1].frames == ("train.py:3 train: go()",)
 
 
-def test_a_traceback_inside_a_record_is_read() -> None:
+def test_a_traceback_inside_a_record_is_read(settled: Settled) -> None:
     escaped = raised("ValueError: bad").replace("\n", "\\n").replace('"', '\\"')
     in_json = f'{{"message": "gone\\n{escaped}", "severity": "ERROR"}}\n'
     facts = settled(job__log=in_json + f"ERROR:root:failed: {escaped}\n")
@@ -125,7 +123,9 @@ def test_a_traceback_inside_a_record_is_read() -> None:
     assert [line.level for line in lines(facts)] == ["E", "E"]
 
 
-def test_a_logger_that_puts_its_prefix_before_every_line_hides_no_traceback() -> None:
+def test_a_logger_that_puts_its_prefix_before_every_line_hides_no_traceback(
+    settled: Settled,
+) -> None:
     prefix = "2026-03-12 07:02:18,199 ERROR "
     facts = settled(job__log=raised("ValueError: bad", prefix) + f"{prefix}next\n")
     assert told(facts) == ["None ValueError: bad"]
@@ -133,7 +133,7 @@ def test_a_logger_that_puts_its_prefix_before_every_line_hides_no_traceback() ->
     assert [line.text for line in lines(facts)] == [f"{prefix}next"]
 
 
-def test_a_record_below_ends_a_traceback_and_is_heard() -> None:
+def test_a_record_below_ends_a_traceback_and_is_heard(settled: Settled) -> None:
     record = "2026-03-12 07:02:18.1: E tensorflow/core/x.cc:9] Connection refused"
     facts = settled(job__log=raised("ValueError: bad\n\tmore") + record)
     assert told(facts) == ["None ValueError: bad\n\tmore"]
@@ -143,7 +143,7 @@ def test_a_record_below_ends_a_traceback_and_is_heard() -> None:
     assert len(lines(first)) == 1
 
 
-def test_what_stands_below_an_exception_may_be_something_else() -> None:
+def test_what_stands_below_an_exception_may_be_something_else(settled: Settled) -> None:
     facts = settled(job__log=raised("ValueError: bad") + "Killed\nnothing\n")
     assert told(facts) == ["None ValueError: bad\nKilled\nnothing"]
     assert [line.text for line in lines(facts)] == ["Killed"]
@@ -164,7 +164,7 @@ def test_a_traceback_does_not_stay_open_for_ever() -> None:
     assert not tracebacks(list(heard.facts))
 
 
-def test_open_tracebacks_are_bounded() -> None:
+def test_open_tracebacks_are_bounded(settled: Settled) -> None:
     headers = "".join(
         f"[rank{number}]: Traceback (most recent call last):\n" for number in range(OPEN_MAX + 1)
     )
@@ -172,14 +172,14 @@ def test_open_tracebacks_are_bounded() -> None:
     assert len(told(settled(job__log=headers + ends))) == OPEN_MAX
 
 
-def test_of_many_tracebacks_the_first_and_the_last_are_kept() -> None:
+def test_of_many_tracebacks_the_first_and_the_last_are_kept(settled: Settled) -> None:
     many = TRACEBACKS_FIRST_MAX + TRACEBACKS_LAST_MAX + 5
     facts = settled(job__log="".join(raised(f"ValueError: {number}") for number in range(many)))
     assert len(tracebacks(facts)) == TRACEBACKS_FIRST_MAX + TRACEBACKS_LAST_MAX
     assert tracebacks(facts)[-1].message == str(many - 1)
 
 
-def test_a_stack_quoted_below_an_exception_is_read_too() -> None:
+def test_a_stack_quoted_below_an_exception_is_read_too(settled: Settled) -> None:
     """DataLoader's workers send theirs as the message."""
     inner = '  File "data.py", line 36, in get\n    open(x)\nFileNotFoundError: no x\n'
     header = "Traceback (most recent call last):\n"
@@ -205,7 +205,7 @@ Root Cause (first observed failure):
 """
 
 
-def test_what_torchrun_sums_up_is_said_of_the_one_it_names() -> None:
+def test_what_torchrun_sums_up_is_said_of_the_one_it_names(settled: Settled) -> None:
     child = raised("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ")
     facts = settled(job__log=raised("ValueError: bad") + child + SUMMARY + "=======\nKilled\n")
     assert [one.task for one in tracebacks(facts)] == [TaskId("rank", 3), None]
@@ -223,7 +223,7 @@ def test_what_torchrun_sums_up_is_said_of_the_one_it_names() -> None:
         "Root Cause:\nERROR:root:Killed\n",
     ],
 )
-def test_a_summary_that_names_nobody_is_a_line_like_others(text: str) -> None:
+def test_a_summary_that_names_nobody_is_a_line_like_others(settled: Settled, text: str) -> None:
     facts = settled(job__log=text)
     assert lines(facts)[0].text == "Root Cause:"
     assert not any(line.task for line in lines(facts))
