@@ -33,11 +33,6 @@ class Kept:
     _alike: dict[bytes, _Alike] = field(default_factory=dict)
     _bytes: int = 0
 
-    def is_full_of(self, like: bytes) -> bool:
-        """Whether one more line of this kind can only take the place of another."""
-        known = self._alike.get(like)
-        return known is not None and known.count >= ALIKE_FIRST_MAX
-
     def add(self, told: Told) -> None:
         known = self._alike.get(told.likeness)
         if known is None:
