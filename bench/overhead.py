@@ -7,7 +7,7 @@ left undone it makes up for as soon as it is thawed: all its work falls into the
 counts twice. The run lasts until the interval is narrow, or the time is over.
 Whole runs with Holdfast and without are compared too, and judged by nobody: they differ by more
 than the bar from one run to the next. Last, processor time and memory of Holdfast's own
-processes beside eight tasks that train.
+processes beside eight tasks that train, once all of them do; the start is told apart.
 """
 
 import argparse
@@ -88,6 +88,10 @@ def show_whole_runs(number: int, steps: int) -> None:
 
 def judge_beside(found: Beside) -> int:
     """How many bars it missed."""
+    print(
+        f"      the start of {found.tasks} tasks: {found.start_cpu_s:.1f} s of processor time,"
+        f" {found.start_pss_bytes / 1e6:.1f} MB of PSS at most (no bar)"
+    )
     print(f"{found.tasks} tasks, {found.steps} steps in {found.took_s:.0f} s of healthy training")
     for process in found.processes:
         print(

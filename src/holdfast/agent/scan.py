@@ -108,7 +108,7 @@ class Scanner:
                 tell(stream.listener.feed(chunk, self._clock.at_s()))
                 more = more or len(chunk) == CHUNK_BYTES
                 self._release(stream)
-            else:
+            elif stream.listener.holds_back:
                 tell(stream.listener.pause(self._clock.at_s()))
         self._more = more
         return True

@@ -31,7 +31,7 @@ from holdfast.probes.versions import loaded_tensorflow
 EVERY_S, EVERY_S_MAX = 1.0, 5.0
 EVERY_S_MIN = 0.4  # while something is about to be known: stacks, a stop, a cut
 HURRY_LOOKS_MAX = 40  # of these; each usual look gives one back
-REST_FOR_WORK = 120  # never much more than 0.8 % of a core, however many tasks there are
+REST_FOR_WORK = 200  # never much more than 0.5 % of a core, however many tasks there are
 FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are known
 TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
 LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile

@@ -69,11 +69,14 @@ class Listener:
             self._rest, self._skipping = b"", True
         return facts
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether a pause would tell something: asked ten times a second, so it costs nothing."""
+        return not self._rest and self._reader is not None and bool(self._reader.exception)
+
     def pause(self, at_s: float) -> list[Fact]:
         """Nothing more for now: a traceback that has its exception is told at once."""
-        if self._rest or not self._reader or not self._reader.exception:
-            return []
-        return list(self._finish_traceback(at_s))
+        return list(self._finish_traceback(at_s)) if self.holds_back else []
 
     def end(self, at_s: float) -> list[Fact]:
         """The stream is over: what was held back, and what it amounted to."""
