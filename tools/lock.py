@@ -7,15 +7,16 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+LOCK = ROOT / "requirements.lock"
 HEADER = "# Exact versions of everything that `make env` installs. Renew with `make lock`.\n"
 COMPILE = (
-    *("--quiet", "--generate-hashes", "--allow-unsafe", "--strip-extras", "--no-header"),
-    *("--no-annotate", "--no-emit-index-url", "--no-emit-find-links"),
+    *("--quiet", "--generate-hashes", "--no-strip-markers", "--no-header", "--no-annotate"),
+    *("--python", sys.executable),
 )
 
 
 def main() -> None:
-    """Takes minutes: the hashes of every file of every package are looked up."""
+    """What is locked stays as it is where it still fits; `--upgrade` takes the newest of all."""
     about = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = [
         *about["project"]["dependencies"],
@@ -24,15 +25,13 @@ def main() -> None:
     ]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        subprocess.run([sys.executable, "-m", "venv", place / "env"], check=True)
-        python = place / "env" / "bin" / "python"
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "pip-tools"], check=True)
         (place / "wanted.in").write_text("\n".join(wanted) + "\n")
         found = place / "found.txt"
-        compiled = ("-o", str(found), str(place / "wanted.in"))
-        subprocess.run([python, "-m", "piptools", "compile", *COMPILE, *compiled], check=True)
+        found.write_text(LOCK.read_text())
+        given = (*COMPILE, *sys.argv[1:], "-o", str(found), str(place / "wanted.in"))
+        subprocess.run([sys.executable, "-m", "uv", "pip", "compile", *given], check=True)
         lines = [line for line in found.read_text().splitlines() if not line.startswith("#")]
-    (ROOT / "requirements.lock").write_text(HEADER + "\n".join(lines) + "\n")
+    LOCK.write_text(HEADER + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
