@@ -3,6 +3,8 @@ PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
 MADE := $(ENV)/.made
+# These share nothing with each other, so that both cores may run them at once.
+APART := tests/logs tests/rows
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo check docs hosts test bench bench-faults lock clean
@@ -34,13 +36,15 @@ check: $(MADE) ## Style, types, import rules, tidiness
 docs: $(MADE) ## Pages of all causes in docs/causes, made from the catalogue; fails on a broken link
 	$(BIN)/python -m tools.cause_pages
 
-hosts: ## Several hosts on one machine take `ip`, and root; without them their tests say so
+hosts: ## Several hosts on one machine take `ip`, other readers of HDF5 `h5dump`; both need root once
 	@command -v ip >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q iproute2; } || true
+	@command -v h5dump >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q hdf5-tools; } || true
 
 test: check hosts ## All tests: the pure half with its coverage, then real processes and clusters
 	$(BIN)/coverage run -m pytest -q tests/pure
 	$(BIN)/coverage report
-	$(BIN)/pytest -q --durations=25 tests --ignore tests/pure
+	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile $(APART)
+	$(BIN)/pytest -q --durations=25 tests --ignore tests/pure $(addprefix --ignore ,$(APART))
 
 bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (4 hours)
 	$(BIN)/python -m bench.output
