@@ -1,0 +1,133 @@
+"""Frames: how a log is cut into pieces that each prove they are whole."""
+
+import os
+import struct
+import zlib
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MAGIC = b"HFR1"
+LOG_HEADER, DECLARATION, ROWS, ATTRIBUTES, END = range(5)
+MORE_FOLLOWS = 1
+HEADER_BYTES = 40
+# A frame holds at most this much, or one row; a larger batch is a group of frames.
+FRAME_PAYLOAD_BYTES = 4 << 20
+ROW_BYTES_MAX = 1 << 30
+DESCRIPTION_BYTES_MAX = 16 << 20
+_WINDOW_BYTES = 1 << 20
+_HEAD = struct.Struct("<4sBBHIQQQ")
+_HEADER = struct.Struct("<4sBBHIQQQI")
+_CRC = struct.Struct("<I")
+
+
+class Frame(NamedTuple):
+    """One whole frame of a log; `offset` is where its payload begins."""
+
+    kind: int
+    flags: int
+    dataset_id: int
+    rows: int
+    nbytes: int
+    first_row: int
+    time_ns: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What lies behind the last whole frame of a log, and why it does not count."""
+
+    good_bytes: int
+    total_bytes: int
+    why: str
+
+
+def header_of(
+    kind: int, payload: bytes, *, time_ns: int, flags: int = 0, dataset_id: int = 0, rows: int = 0,
+    first_row: int = 0,
+) -> bytes:  # fmt: skip
+    """The 40 bytes that go before this payload."""
+    head = _HEAD.pack(MAGIC, kind, flags, dataset_id, rows, len(payload), first_row, time_ns)
+    return head + _CRC.pack(zlib.crc32(payload, zlib.crc32(head)))
+
+
+def frame_at(buffer: bytes | memoryview, start: int) -> Frame | None:
+    """The whole frame at this place of a buffer, or None: for those who look behind damage."""
+    if len(buffer) - start < HEADER_BYTES:
+        return None
+    magic, kind, flags, dataset_id, rows, nbytes, first_row, time_ns, crc = _HEADER.unpack_from(
+        buffer, start
+    )
+    offset = start + HEADER_BYTES
+    if magic != MAGIC or nbytes > len(buffer) - offset:
+        return None
+    view = memoryview(buffer)
+    head_crc = zlib.crc32(view[start : offset - _CRC.size])
+    if zlib.crc32(view[offset : offset + nbytes], head_crc) != crc:
+        return None
+    return Frame(kind, flags, dataset_id, rows, nbytes, first_row, time_ns, offset)
+
+
+def scan(fd: int, total_bytes: int) -> Generator[tuple[Frame, bytes], None, Tail | None]:
+    """The whole frames from the beginning, each with its payload if that is not large.
+
+    Returns the tail: what does not count, or None. Reads rather than maps, because a writer
+    may take back a half-written frame while we look: a map would end this process.
+    """
+    at = 0
+    window = _Window(fd)
+    while at < total_bytes:
+        header = window.read(at, HEADER_BYTES)
+        if len(header) < HEADER_BYTES:
+            return Tail(at, total_bytes, "the last frame is cut")
+        magic, kind, flags, dataset_id, rows, nbytes, first_row, time_ns, crc = _HEADER.unpack(
+            header
+        )
+        offset = at + HEADER_BYTES
+        if magic != MAGIC:
+            return Tail(at, total_bytes, "no frame begins here")
+        if nbytes > total_bytes - offset:
+            return Tail(at, total_bytes, "the last frame is cut")
+        if kind != ROWS and nbytes > DESCRIPTION_BYTES_MAX:
+            return Tail(at, total_bytes, "a description is too long")
+        found = zlib.crc32(header[: -_CRC.size])
+        if nbytes <= _WINDOW_BYTES or kind != ROWS:
+            payload = window.read(offset, nbytes)
+            found = zlib.crc32(payload, found)
+        else:
+            payload = b""
+            found = _crc_of_file(fd, offset, nbytes, found)
+        if found != crc:
+            return Tail(at, total_bytes, "a checksum differs")
+        yield Frame(kind, flags, dataset_id, rows, nbytes, first_row, time_ns, offset), payload
+        at = offset + nbytes
+    return None
+
+
+class _Window:
+    """The piece of a file that was read last."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._bytes = b""
+        self._at = 0
+
+    def read(self, at: int, nbytes: int) -> bytes:
+        """These bytes of the file; fewer if it ends before."""
+        start = at - self._at
+        if start + nbytes > len(self._bytes):
+            self._bytes = os.pread(self._fd, max(nbytes, _WINDOW_BYTES), at)
+            self._at, start = at, 0
+        return self._bytes[start : start + nbytes]
+
+
+def _crc_of_file(fd: int, offset: int, nbytes: int, crc: int) -> int:
+    while nbytes > 0:
+        piece = os.pread(fd, min(nbytes, _WINDOW_BYTES), offset)
+        if not piece:
+            return -1
+        crc = zlib.crc32(piece, crc)
+        offset += len(piece)
+        nbytes -= len(piece)
+    return crc
