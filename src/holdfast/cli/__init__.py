@@ -5,13 +5,14 @@ import errno
 import importlib
 import io
 import os
+import pkgutil
 import shutil
 import sys
 from typing import Any, TextIO
 
 import click
 
-from holdfast import __version__, open_folder
+from holdfast import __version__
 from holdfast.model.errors import HoldfastError, StorageFailed
 
 INTERRUPTED_CODE = 130
@@ -19,14 +20,19 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 class Commands(click.Group):
-    """The files of this folder. A command that is not called is not imported."""
+    """The files of a folder, and its folders. A command that is not called is not imported."""
+
+    folder = "holdfast.cli"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(open_folder.names("holdfast.cli"))
+        path = importlib.import_module(self.folder).__path__
+        return sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules(path))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = open_folder.names("holdfast.cli").get(cmd_name)
-        return getattr(importlib.import_module(module), "command", None) if module else None
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"{self.folder}.{cmd_name.replace('-', '_')}")
+        return getattr(module, "command", None)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -34,7 +40,8 @@ class Commands(click.Group):
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], known, n=1)
-            hint = f"Did you mean `holdfast {near[0]}`?" if near else "See `holdfast --help`."
+            path = ctx.command_path
+            hint = f"Did you mean `{path} {near[0]}`?" if near else f"See `{path} --help`."
             ctx.fail(f"there is no command `{args[0]}`. {hint}")
         return super().resolve_command(ctx, args)
 

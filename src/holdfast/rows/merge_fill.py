@@ -1,0 +1,153 @@
+"""Fills the plain rows of a merged file: copied by the kernel, checked one step behind."""
+
+import errno
+import mmap
+import os
+import zlib
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from holdfast.rows import storage
+from holdfast.rows.errors import Damaged, RowsError
+from holdfast.rows.merge_frame import Places
+from holdfast.rows.merge_journal import Journal
+from holdfast.rows.merge_order import Order
+from holdfast.rows.merge_plan import Unit
+from holdfast.rows.merge_rows import UnitRows, differs, mapped
+from holdfast.rows.merge_steps import CHECK, CHECK_CRC_AT, Meter, Step
+
+_STEPS_AHEAD_MAX: Final = 4  # copied and not yet checked
+_PIECE_BYTES: Final = 8 << 20
+_SYNC_BYTES: Final = 256 << 20
+_NOT_BY_KERNEL: Final = frozenset(
+    {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.ETXTBSY}
+)
+
+
+class Filling:
+    """One merged file whose plain rows are being put in place."""
+
+    def __init__(
+        self, path: Path, places: Places, orders: Mapping[str, Order], journal: Journal,
+        meter: Meter,
+    ) -> None:  # fmt: skip
+        self._path = path
+        self._places = places
+        self._orders = orders
+        self._journal = journal
+        self._meter = meter
+        self._rows: tuple[int, UnitRows] | None = None
+
+    def fill(self, steps: list[Step]) -> None:
+        """Does these steps, in order. Nothing counts before its checksum was read back."""
+        waiting: deque[tuple[Step, int, Future[int]]] = deque()
+        unsynced_bytes = 0
+        synced: list[Future[None]] = []
+        with (
+            opened(self._path, os.O_RDWR) as fd,
+            mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as view,
+            ThreadPoolExecutor(1) as checks,
+            ThreadPoolExecutor(1) as syncs,
+        ):
+            for step in steps:
+                expected = self._copy(fd, step)
+                at = self._places.rows[step.target.dataset.id]
+                waiting.append((step, expected, checks.submit(crc_at, view, at, step)))
+                unsynced_bytes += step.nbytes
+                if unsynced_bytes >= _SYNC_BYTES:
+                    # Begun now, the disk works while we copy; the end waits for the rest.
+                    synced.append(syncs.submit(os.fdatasync, fd))
+                    unsynced_bytes = 0
+                if len(waiting) > _STEPS_AHEAD_MAX:
+                    self._settle(fd, *waiting.popleft())
+            while waiting:
+                self._settle(fd, *waiting.popleft())
+        for one in synced:
+            one.result()  # the kernel tells of a write that failed only once
+        self._journal.flush()
+
+    def _settle(self, fd: int, step: Step, expected: int, check: "Future[int]") -> None:
+        crc = check.result()
+        if crc != expected:
+            raise self._why(step)
+        place = self._places.checks + step.number * CHECK.itemsize + CHECK_CRC_AT
+        storage.write_all(fd, memoryview(crc.to_bytes(4, "little")), place)
+        self._journal.done(step.number, step.nbytes)
+        self._meter.add(step.nbytes)
+
+    def _why(self, step: Step) -> RowsError:
+        """Which of the two is wrong: what was read, or what was written."""
+        if step.unit is not None:
+            unit = step.target.units[step.unit]
+            if crc_of_unit(unit) != unit.stored.crc32:
+                return differs(unit)
+        return RowsError(
+            f"{self._path}: {step.target.dataset.name} does not read back as it was written",
+            do="look at the disk and the memory of this host, then merge again",
+        )
+
+    def _copy(self, fd: int, step: Step) -> int:
+        """Puts the rows of one step in place; returns what their checksum must be."""
+        target = step.target
+        at = self._places.rows[target.dataset.id] + step.first * target.dataset.row_bytes
+        if step.unit is not None:
+            unit = target.units[step.unit]
+            copy_unit(unit, fd, at)
+            return unit.stored.crc32
+        if self._rows is None or self._rows[0] != target.dataset.id:
+            self._rows = (target.dataset.id, UnitRows(target))
+        order = self._orders[target.dataset.name]
+        rows = self._rows[1].take(order.rows(step.first, step.first + step.rows))
+        return storage.write_plain(fd, at, [rows])
+
+
+def copy_unit(unit: Unit, fd: int, at: int) -> None:
+    """By the kernel, from file to file, where it can; else in pieces through our memory."""
+    stored, path = unit.stored, unit.segment.path
+    left, offset, by_kernel = stored.nbytes, stored.offset, True
+    with opened(path, os.O_RDONLY) as source:
+        while left:
+            if by_kernel:
+                try:
+                    count = os.copy_file_range(source, fd, left, offset, at)
+                except OSError as error:
+                    if error.errno not in _NOT_BY_KERNEL:
+                        raise
+                    count = 0
+                by_kernel = count > 0
+            if not by_kernel:
+                piece = os.pread(source, min(left, _PIECE_BYTES), offset)
+                storage.write_all(fd, memoryview(piece), at)
+                count = len(piece)
+                if not count:
+                    raise Damaged(f"{path} is cut", do=storage.RESCUE)
+            left, offset, at = left - count, offset + count, at + count
+
+
+def crc_at(view: mmap.mmap, at: int, step: Step) -> int:
+    """The checksum of the rows of a step, as they now lie in the merged file."""
+    first = at + step.first * step.target.dataset.row_bytes
+    with memoryview(view) as whole, whole[first : first + step.nbytes] as rows:
+        return zlib.crc32(rows)
+
+
+def crc_of_unit(unit: Unit) -> int:
+    """The checksum of plain rows as they now lie in their segment."""
+    rows = mapped(unit)
+    return storage.crc_of_rows(rows, 0)
+
+
+@contextmanager
+def opened(path: Path, flags: int) -> Iterator[int]:
+    try:
+        fd = os.open(path, flags | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise Damaged(f"{path} is gone", do="bring it back, or merge again") from error
+    try:
+        yield fd
+    finally:
+        os.close(fd)

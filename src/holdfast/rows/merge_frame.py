@@ -1,0 +1,199 @@
+"""The merged file before its plain rows are in: all metadata, all space, text, compressed rows."""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from holdfast.rows import merge_rows, storage
+from holdfast.rows.dtypes import to_spec
+from holdfast.rows.errors import RowsError
+from holdfast.rows.merge_order import Order
+from holdfast.rows.merge_plan import Plan, Target, Unit
+from holdfast.rows.merge_rows import Takes, UnpackedRows, UnpackedText, differs
+from holdfast.rows.merge_steps import CHECK, Meter, Step
+from holdfast.rows.publishing import private_path, publish
+from holdfast.rows.schema import Dataset
+from holdfast.rows.segment import GROUP, chunks_of, write_json
+
+FORMAT: Final = "holdfast-merged/1"
+CHECKS: Final = "checks"
+SOURCES: Final = "sources"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where in the file plain rows go, by dataset id; and the table of checksums."""
+
+    rows: dict[int, int]
+    checks: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rows": {str(key): value for key, value in self.rows.items()},
+                "checks": self.checks}  # fmt: skip
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> "Places":
+        return cls({int(key): int(at) for key, at in found["rows"].items()}, int(found["checks"]))
+
+
+def make_frame(
+    path: Path, plan: Plan, steps: list[Step], orders: Mapping[str, Order], meter: Meter
+) -> Places:
+    """Makes the file in one go: killed before its end, it is made anew."""
+    with private_path(path) as private:
+        packed = _Packed(path.parent, orders, meter)
+        places: dict[int, int] = {}
+        mine: dict[int, list[Step]] = defaultdict(list)
+        for step in steps:
+            mine[step.target.dataset.id].append(step)
+        with storage.create(private) as file:
+            for target in plan.targets:
+                if target.is_packed:
+                    packed.fill(file, target, mine[target.dataset.id])
+                else:
+                    places[target.dataset.id] = storage.create_plain(
+                        file, target.dataset, target.rows
+                    )
+            group = file.create_group(GROUP)
+            group.attrs["format"] = FORMAT
+            group.attrs["order"] = plan.order
+            _write_sources(group, plan)
+            table = np.zeros(len(steps), dtype=CHECK)
+            for step in steps:
+                crc = packed.checksums.get(step.number, 0)
+                table[step.number] = (step.target.dataset.id, crc, step.first, step.rows)
+            at = storage.create_plain(group, Dataset(0, CHECKS, to_spec(CHECK)), len(steps))
+            if len(steps):
+                storage.write_plain(file.id.get_vfd_handle(), at, [table])
+        packed.read_again(private)
+        publish(private, path)
+    return Places(places, at)
+
+
+def _write_sources(group: Any, plan: Plan) -> None:
+    """Who gave which rows: with these, a row can be traced to its task and its number there."""
+    told = [
+        {
+            "task": segment.task,
+            "incarnation": segment.incarnation,
+            "number": segment.number,
+            "rows": {
+                stored.dataset.name: [stored.first_row, stored.rows]
+                for stored in segment.datasets
+                if stored.rows
+            },
+        }
+        for segment in plan.segments
+    ]
+    write_json(group, SOURCES, told)
+    write_json(group, "datasets", [target.dataset.to_json() for target in plan.targets])
+
+
+class _Packed:
+    """Fills datasets of text and of compressed chunks."""
+
+    def __init__(self, folder: Path, orders: Mapping[str, Order], meter: Meter) -> None:
+        self.checksums: dict[int, int] = {}
+        self._folder = folder
+        self._orders = orders
+        self._meter = meter
+        self._to_read: list[Step] = []
+
+    def fill(self, file: Any, target: Target, steps: list[Step]) -> None:
+        appending = storage.create_packed(file, target.dataset, target.rows)
+        order = self._orders.get(target.dataset.name)
+        if order is None:
+            for step in steps:
+                self._copy(appending, step)
+                self._meter.add(step.nbytes)
+        else:
+            unpack = UnpackedText if target.dataset.is_text else UnpackedRows
+            source: Takes = unpack(target, self._folder)
+            for step in steps:
+                rows = source.take(order.rows(step.first, step.first + step.rows))
+                self.checksums[step.number] = storage.crc_of(target.dataset)(rows, 0)
+                self._to_read.append(step)
+                appending.append(rows)
+                self._meter.add(step.nbytes)
+        appending.finish()
+
+    def _copy(self, appending: storage.Appending, step: Step) -> None:
+        unit = step.target.units[step.unit or 0]
+        self.checksums[step.number] = unit.stored.crc32
+        is_last = step.first + step.rows == step.target.rows
+        if not _copy_chunks(appending, unit, is_last=is_last):
+            self._to_read.append(step)
+            for rows in merge_rows.unpacked(unit):
+                appending.append(rows)
+
+    def read_again(self, path: Path) -> None:
+        """Reads back what was packed anew; chunks that were copied have been compared already."""
+        with storage.open_finished(path) as file:
+            for step in self._to_read:
+                dataset = step.target.dataset
+                crc = crc_of_packed(file[dataset.name], dataset, step.first, step.rows)
+                if crc != self.checksums[step.number]:
+                    raise RowsError(
+                        f"{path}: {dataset.name} does not read back as it was written",
+                        do="look at the disk and the memory of this host, then merge again",
+                    )
+
+
+def crc_of_packed(made: Any, dataset: Dataset, first: int, rows: int) -> int:
+    """The checksum of some rows of text or of compressed rows."""
+    crc_of = storage.crc_of(dataset)
+    view = made.asstr() if dataset.is_text else made
+    at_once = storage.TEXT_ROWS if dataset.is_text else max(
+        storage.chunk_rows_of(dataset), storage.WRITE_BYTES // dataset.row_bytes
+    )  # fmt: skip
+    crc = 0
+    for start in range(first, first + rows, at_once):
+        crc = crc_of(np.asarray(view[start : min(start + at_once, first + rows)]), crc)
+    return crc
+
+
+def _copy_chunks(appending: storage.Appending, unit: Unit, *, is_last: bool) -> bool:
+    """Copies chunks as they are, if they fit; whether they did."""
+    stored, path = unit.stored, unit.segment.path
+    if stored.dataset.is_text or stored.packed_crc32 is None:
+        return False
+    if not is_last and stored.rows % appending.chunk_rows:
+        return False
+    with storage.open_finished(path) as file, merge_rows.reading(path, stored.dataset.name):
+        made = file[stored.dataset.name]
+        if made.chunks != appending.made.chunks or _filters(made) != _filters(appending.made):
+            return False
+        if not appending.is_at_a_chunk:
+            return False
+        first, crc = appending.rows, 0
+        for mask, chunk in chunks_of(made):
+            crc = zlib.crc32(chunk, crc)
+            rows = min(appending.chunk_rows, stored.rows - (appending.rows - first))
+            appending.copy_chunk(chunk, mask, rows)
+    if crc != stored.packed_crc32:
+        raise differs(unit)
+    if crc != _crc_of_chunks(appending.made, first, appending.rows):
+        raise RowsError(
+            f"{appending.made.file.filename}: {stored.dataset.name} does not read back as it was "
+            "written",
+            do="look at the disk and the memory of this host, then merge again",
+        )
+    return True
+
+
+def _crc_of_chunks(made: Any, first: int, behind: int) -> int:
+    crc = 0
+    rest = (0,) * (len(made.shape) - 1)
+    for row in range(first, behind, made.chunks[0]):
+        crc = zlib.crc32(made.id.read_direct_chunk((row, *rest))[1], crc)
+    return crc
+
+
+def _filters(made: Any) -> list[Any]:
+    how = made.id.get_create_plist()
+    return [how.get_filter(number)[:3] for number in range(how.get_nfilters())]
