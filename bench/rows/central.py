@@ -1,0 +1,166 @@
+"""Measures the central way: `python -m bench.rows.central`; a missed bar is exit 1.
+
+Four workers append 8192 rows of 100 float32 at a time, and the clock stops when the last row is in
+a published HDF5 segment. Beside it, in every round, one process writes the same bytes with plain
+h5py in the same batches: once as people do, and once with an fsync at its end, which each of our
+segments has. The bar is the middle ratio of the rounds. CPU time is that of all processes, without
+their start: it says more than the clock where others use the machine, too.
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+from bench.rows.running import end_all, own, terminable
+
+from holdfast import rows
+from holdfast.rows.central_state import published
+
+ROWS, COLUMNS = 8192, 100
+WORKERS = 4
+RATIO_MIN = 0.8
+SECONDS_MAX = 600
+
+
+def main() -> int:
+    terminable()
+    asked = _asked()
+    if asked.as_worker:
+        return _work(asked.dir, asked.as_worker, asked.batches)
+    batches = max(WORKERS, asked.mb * 1_000_000 // (ROWS * COLUMNS * 4))
+    batches -= batches % WORKERS
+    total_mb = batches * ROWS * COLUMNS * 4 / 1e6
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {total_mb:.0f} MB a run")
+    ways: dict[str, Callable[[Path], tuple[float, float]]] = {
+        "plain h5py": lambda place: _plain(place, batches, is_synced=False),
+        "plain h5py, fsync": lambda place: _plain(place, batches, is_synced=True),
+        "central": lambda place: _central(place, batches),
+    }
+    walls: dict[str, list[float]] = {name: [] for name in ways}
+    cpus: dict[str, list[float]] = {name: [] for name in ways}
+    try:
+        for _ in range(asked.rounds):
+            for name, run in ways.items():
+                with tempfile.TemporaryDirectory(dir=asked.dir, prefix="rows-central-") as folder:
+                    wall_s, cpu_s = run(Path(folder))
+                walls[name].append(wall_s)
+                cpus[name].append(cpu_s)
+    finally:
+        end_all()
+    for name in ways:
+        best, cpu = min(walls[name]), min(cpus[name])
+        print(f"{name:18s} {total_mb / best:7.0f} MB/s best, {total_mb / cpu:7.0f} MB/cpu-s")
+    return 0 if _judge(walls) else 1
+
+
+def _judge(walls: dict[str, list[float]]) -> bool:
+    for name in ("plain h5py, fsync", "plain h5py"):
+        pairs = zip(walls[name], walls["central"], strict=True)
+        ratio = statistics.median(plain / ours for plain, ours in pairs)
+        print(f"central is {ratio:.2f} x {name} (bar: {RATIO_MIN})")
+    return ratio >= RATIO_MIN
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.rows.central", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--mb", type=int, default=512, help="of one run")
+    parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--as-worker", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--batches", type=int, default=0, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _cpu_of_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _batch() -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
+    return np.random.default_rng(1).random((ROWS, COLUMNS), dtype=np.float32)
+
+
+def _plain(place: Path, batches: int, *, is_synced: bool) -> tuple[float, float]:
+    batch = _batch()
+    began_s, cpu_s = time.monotonic(), _cpu_s()
+    with h5py.File(place / "plain.h5", "w") as file:
+        made = file.create_dataset(
+            "x", (0, COLUMNS), "<f4", maxshape=(None, COLUMNS), chunks=(1024, COLUMNS)
+        )
+        for turn in range(batches):
+            made.resize((turn + 1) * ROWS, axis=0)
+            made[turn * ROWS :] = batch
+    if is_synced:
+        with (place / "plain.h5").open("rb") as written:
+            os.fsync(written.fileno())
+    return time.monotonic() - began_s, _cpu_s() - cpu_s
+
+
+def _central(place: Path, batches: int) -> tuple[float, float]:
+    with rows.central(place) as center:
+        workers = [
+            own(
+                subprocess.Popen(
+                    [
+                        *(sys.executable, "-m", "bench.rows.central", "--dir", place),
+                        *("--as-worker", f"worker:{number}", "--batches", f"{batches // WORKERS}"),
+                    ],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                )
+            )
+            for number in range(WORKERS)
+        ]
+        for worker in workers:
+            assert worker.stdout is not None
+            worker.stdout.readline()
+        before_s = _cpu_of_s(center.pid)
+        began_s = time.monotonic()
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.write(b"go\n")
+            worker.stdin.flush()
+        workers_s = sum(float(worker.communicate(timeout=SECONDS_MAX)[0]) for worker in workers)
+        written_s = time.monotonic() - began_s
+        center.flush()
+        took_s = time.monotonic() - began_s
+        compactor_s = _cpu_of_s(center.pid) - before_s
+    assert published(place).rows["x"] == batches * ROWS
+    print(
+        f"  workers: free after {written_s:.2f} s, {workers_s:.2f} s of CPU; compactor: done after "
+        f"{took_s:.2f} s, {compactor_s:.2f} s of CPU"
+    )
+    shutil.rmtree(place / "rows")
+    return took_s, workers_s + compactor_s
+
+
+def _work(place: Path, task: str, batches: int) -> int:
+    batch = _batch()
+    with rows.open(place, task=task, way="central") as writer:
+        writer.dataset("x", dtype="<f4", shape=(COLUMNS,))
+        print("ready", flush=True)
+        sys.stdin.readline()
+        cpu_s = _cpu_s()
+        for _ in range(batches):
+            writer.append("x", batch)
+    print(_cpu_s() - cpu_s)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

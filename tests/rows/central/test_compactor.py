@@ -1,0 +1,229 @@
+"""The compactor: rows of all sources, once, in order, whoever is killed when."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from holdfast import rows
+from holdfast.rows import lease
+from holdfast.rows.central_state import central_folder, published
+from holdfast.rows.compactor import Compactor
+from holdfast.rows.segment import read_segment
+from holdfast.rows.verifying import verify
+
+WAIT_S = 120.0
+
+
+def compactor(logdir: Path, said: list[str] | None = None, **settings: Any) -> Compactor:
+    warned = said if said is not None else []
+    return Compactor(logdir, warn=warned.append, **settings)
+
+
+def until(is_so: Callable[[], object]) -> None:
+    end_s = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def child_pid(logdir: Path) -> int | None:
+    owner = lease.owner_of(central_folder(logdir) / "compactor")
+    return owner.pid if owner else None
+
+
+def _has_grown(logdir: Path, segment: int) -> bool:
+    return published(logdir).segment > segment
+
+
+def test_rows_of_all_sources_arrive_once_in_order_with_their_origin(
+    tmp_path: Path, arrived: Callable[..., Any]
+) -> None:
+    writers = [
+        rows.open(tmp_path, task=f"worker:{number}", way="central", log_bytes_max=20_000)
+        for number in range(3)
+    ]
+    with compactor(tmp_path, age_s=0.0, segment_bytes=30_000) as one:
+        for turn in range(60):
+            for number, writer in enumerate(writers):
+                writer.append("a/x", np.full((10, 8), 3 * turn + number, "<f4"))
+                writer.append_many({"t": [f"{turn}", "ü"], "a/z": np.arange(3)})
+            if turn % 7 == 0:
+                one.tick()
+        writers[0].attrs("a/x", unit="m")
+        one.drain()
+        for writer in writers:
+            writer.close()
+        one.drain()
+    found = arrived(tmp_path)
+    for number in range(3):
+        mine = found[f"worker-{number}.0001"]
+        assert (mine["a/x"][:, 0] == np.repeat(np.arange(60) * 3 + number, 10)).all()
+        assert [text.decode() for text in mine["t"][:4]] == ["0", "ü", "1", "ü"]
+        assert len(mine["a/z"]) == 180
+    # What is contained is not kept twice.
+    assert not list(tmp_path.glob("rows/worker-*/*.log"))
+    segments = sorted(central_folder(tmp_path).glob("*.h5"))
+    first_row = 0
+    for path in segments:  # as any other segment, also for those who verify and merge
+        stored = {item.dataset.name: item for item in read_segment(path).datasets}
+        assert stored["a/x"].first_row == first_row
+        first_row += stored["a/x"].rows
+    with h5py.File(segments[-1]) as file:
+        assert file["a/x"].attrs["unit"] == "m"
+
+
+def test_a_group_is_never_parted(tmp_path: Path) -> None:
+    with rows.open(tmp_path, task="worker:0", way="central") as writer:
+        for _ in range(20):
+            writer.append_many({"a": np.zeros(100), "b": np.zeros(100)})
+    with compactor(tmp_path, segment_bytes=1000) as one:
+        one.drain()
+    for path in central_folder(tmp_path).glob("*.h5"):
+        with h5py.File(path) as file:
+            assert len(file["a"]) == len(file["b"])
+
+
+def test_compressed_rows_stay_compressed_and_whole(
+    tmp_path: Path, arrived: Callable[..., Any]
+) -> None:
+    with rows.open(tmp_path, task="worker:0", way="central") as writer:
+        writer.dataset("x", dtype="<i8", shape=(4,), compression="gzip", chunk_rows=64)
+        for turn in range(10):
+            writer.append("x", np.full((50, 4), turn))
+    with compactor(tmp_path) as one:
+        one.drain()
+    assert (arrived(tmp_path)["worker-0.0001"]["x"][:, 0] == np.repeat(np.arange(10), 50)).all()
+    with h5py.File(central_folder(tmp_path) / "000001.h5") as file:
+        assert file["x"].compression == "gzip"
+
+
+def test_the_second_compactor_hears_who_is_the_first(tmp_path: Path) -> None:
+    with compactor(tmp_path), pytest.raises(rows.Held) as told:
+        compactor(tmp_path)
+    assert told.value.pid == os.getpid()
+    assert told.value.host
+    assert told.value.since
+    compactor(tmp_path).close()
+
+
+def test_a_torn_tail_is_no_row_and_what_is_behind_damage_is_kept(tmp_path: Path) -> None:
+    folders = []
+    for number in range(2):
+        with rows.open(tmp_path, task=f"worker:{number}", way="central") as writer:
+            for turn in range(10):
+                writer.append("x", np.full(5, turn))
+            folders.append(writer.folder)
+    torn, damaged = (folder / "000001.log" for folder in folders)
+    size = torn.stat().st_size
+    os.truncate(torn, size - 90)  # its end, and a part of its last row
+    content = bytearray(damaged.read_bytes())
+    content[size // 2] ^= 1
+    damaged.write_bytes(content)
+    said: list[str] = []
+    with compactor(tmp_path, said) as one:
+        one.drain()
+    counts = published(tmp_path).positions
+    assert counts[torn.parent.name].rows["x"] == 45
+    assert counts[damaged.parent.name].rows["x"] < 45
+    assert not torn.exists()
+    assert damaged.exists()
+    assert any("damaged" in text and "rescue" in text for text in said)
+
+
+def test_rows_of_another_kind_are_refused_where_they_are_declared(tmp_path: Path) -> None:
+    with rows.open(tmp_path, task="worker:0", way="central") as first:
+        first.append("a/x", np.zeros((2, 3), "<f4"))
+        with rows.open(tmp_path, task="worker:1", way="central") as second:
+            with pytest.raises(rows.Refused, match="worker:0"):
+                second.append("a/x", np.zeros((2, 3), "<f8"))
+            with pytest.raises(rows.Refused, match="below"):
+                second.append("a", np.zeros(2))
+            second.append("a/x", np.zeros((2, 3), "<f4"))
+
+
+def test_a_stopped_compactor_blocks_nobody_before_the_backlog_is_full(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, judge: Callable[..., Any]
+) -> None:
+    with rows.central(tmp_path, age_s=0.1) as center:
+        os.kill(center.pid, signal.SIGSTOP)
+        try:
+            writer = rows.open(
+                tmp_path, task="worker:0", way="central", log_bytes_max=10_000,
+                backlog_bytes_max=100_000, backlog_wait_s=0.3,
+            )  # fmt: skip
+            written = 0
+            with pytest.raises(rows.Unwritable, match="holdfast rows serve"):  # noqa: PT012
+                while True:
+                    writer.append("x", np.zeros(100))
+                    written += 1
+            assert 100_000 < written * 840 < 120_000
+            assert sum("wait to be taken over" in text for text in caplog.messages) == 1
+        finally:
+            os.kill(center.pid, signal.SIGCONT)
+        until(lambda: not list(writer.folder.glob("00000[1-5].log")))
+        writer.append("x", np.zeros(100))
+        writer.close()
+        center.flush()
+    assert published(tmp_path).rows["x"] == 100 * (written + 1)
+
+
+def test_whoever_is_killed_nothing_acknowledged_is_lost_or_doubled(
+    tmp_path: Path, feed: Callable[..., Any], judge: Callable[..., Any]
+) -> None:
+    chance = random.Random(6)
+    logdir = tmp_path / "logdir"
+    with rows.central(logdir, age_s=0.05, segment_bytes=1 << 18) as center:
+        slowly = ("--pause-s", "0.002")
+        workers = [feed(logdir, f"worker:{number}", *slowly) for number in range(2)]
+        killed: set[int] = set()
+        for turn in range(6):
+            until(lambda: child_pid(logdir) not in {None, *killed})
+            until(partial(_has_grown, logdir, published(logdir).segment))
+            time.sleep(chance.uniform(0, 0.1))
+            pid = child_pid(logdir)
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            killed.add(pid)
+            if turn % 3 == 2:
+                workers[turn // 3].kill()
+                workers[turn // 3].wait()
+                workers.append(feed(logdir, f"worker:{turn // 3}", *slowly))
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+        center.flush()
+    found = judge(logdir)
+    assert len(found) >= 2
+    # The logs of the dead are taken over to their last whole row, and go.
+    with compactor(logdir) as last:
+        last.drain()
+    assert not list(logdir.glob("rows/worker-*/*.log"))
+    judge(logdir)
+
+
+@pytest.mark.parametrize("is_fresh", [True, False])
+def test_large_and_small_pieces_verify_whether_compared_or_carried_on(
+    tmp_path: Path, arrived: Callable[..., Any], *, is_fresh: bool
+) -> None:
+    if is_fresh:
+        early = compactor(tmp_path)
+    chance = np.random.default_rng(5)
+    sent = [chance.random((rows_at_once, 8)) for rows_at_once in (20_000, 3, 700_000, 1, 900)]
+    with rows.open(tmp_path, task="worker:0", way="central") as writer:
+        for batch in sent:
+            writer.append("x", batch)
+    with early if is_fresh else compactor(tmp_path) as one:
+        one.drain()
+    assert (arrived(tmp_path)["worker-0.0001"]["x"] == np.concatenate(sent)).all()
+    found = list(verify(tmp_path))
+    assert found
+    assert not [part.wrong for part in found if part.wrong]
