@@ -174,9 +174,10 @@ class _Merging:
         taken = take(self._logdir, self._journal.folder, skip_damaged=skip_damaged)
         plan = plan_merge(taken.segments, order=self._order, may_have_gaps=bool(taken.left_out))
         free = shutil.disk_usage(self._target.parent).free
-        if plan.nbytes + _METADATA_BYTES > free:
+        needed = plan.nbytes + _METADATA_BYTES
+        if needed > free:
             raise Unwritable(
-                f"{self._target} would need {plan.nbytes:,} bytes, and {free:,} are free",
+                f"{self._target} may need {needed:,} bytes, and {free:,} are free",
                 do="make room, or choose another place",
             )
         told = taken.to_json(plan) | {"logdir": str(self._logdir), "skip_damaged": skip_damaged}
