@@ -71,19 +71,19 @@ def absent(ways: tuple[Way, ...] = PEERS) -> dict[Way, str]:
 def measure(way: Way, case: Case, amount: Amount) -> Speed:
     """One run: all workers begin together, each with a folder of its own."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-rows-", dir=case.place.folder))
+    workers: list[subprocess.Popen[str]] = []
     try:
-        workers = [_started(way, folder, case, amount, at) for at in range(case.workers)]
-        return _together(case, [_answer(worker, workers) for worker in _begun(workers)])
+        for own_folder in (folder / str(at) for at in range(case.workers)):
+            own_folder.mkdir()
+            workers.append(_started(way, own_folder, case.rows, amount))
+        return _together(case, [_answer(worker) for worker in _begun(workers)])
     finally:
+        ended(*workers)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _started(
-    way: Way, folder: Path, case: Case, amount: Amount, at: int
-) -> subprocess.Popen[str]:
-    own_folder = folder / str(at)
-    own_folder.mkdir()
-    asked = [way.name, own_folder, case.rows, amount.seconds, amount.bytes_max]
+def _started(way: Way, folder: Path, rows: int, amount: Amount) -> subprocess.Popen[str]:
+    asked = [way.name, folder, rows, amount.seconds, amount.bytes_max]
     return own(
         subprocess.Popen(
             [python_of(way), "-m", "bench.rows.one", *map(str, asked)],
@@ -100,7 +100,8 @@ def _started(
 def _begun(workers: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
     for worker in workers:
         if worker.stdout is None or worker.stdout.readline().strip() != "ready":
-            _give_up(worker, workers)
+            _, why = worker.communicate(timeout=RUN_S_MAX)
+            raise NotAvailableError(last_line(why))
     for worker in workers:
         if worker.stdin is not None:
             worker.stdin.write("\n")
@@ -108,20 +109,11 @@ def _begun(workers: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
     return workers
 
 
-def _answer(
-    worker: subprocess.Popen[str], workers: list[subprocess.Popen[str]]
-) -> dict[str, float]:
+def _answer(worker: subprocess.Popen[str]) -> dict[str, float]:
     out, why = worker.communicate(timeout=RUN_S_MAX)
     if worker.returncode:
-        ended(*workers)
         raise NotAvailableError(last_line(why))
     return dict(json.loads(out))
-
-
-def _give_up(worker: subprocess.Popen[str], workers: list[subprocess.Popen[str]]) -> None:
-    _, why = worker.communicate(timeout=RUN_S_MAX)
-    ended(*workers)
-    raise NotAvailableError(last_line(why))
 
 
 def _together(case: Case, answers: list[dict[str, float]]) -> Speed:

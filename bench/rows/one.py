@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-
 from bench.rows.ways import COLUMNS, OPENERS, ROW_BYTES, Batch
 
 BATCHES_KEPT = 8
@@ -20,9 +19,7 @@ def main() -> None:
     print(json.dumps(measured(way, Path(folder), int(rows), float(seconds), int(bytes_max))))
 
 
-def measured(
-    way: str, folder: Path, rows: int, seconds: float, bytes_max: int
-) -> dict[str, float]:
+def measured(way: str, folder: Path, rows: int, seconds: float, bytes_max: int) -> dict[str, float]:
     """From the first append until the file is closed."""
     chance = np.random.default_rng(0)
     batches: list[Batch] = [

@@ -4,10 +4,12 @@ import errno
 import json
 import random
 import shutil
+import tempfile
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from bench.rows.power import Disk, Kind, events
 from bench.rows.shim import How, Strike
@@ -49,7 +51,7 @@ class Range:
 
     def __init__(self, warm: Warm, target: Target, seed: int, scratch: Path) -> None:
         self._warm, self._target, self._seed = warm, target, seed
-        self._scratch = scratch / f"{target.name}-{seed}"
+        self._scratch = Path(tempfile.mkdtemp(prefix="range-", dir=scratch))
         self._pristine = self._scratch / "before"
         self._root = self._scratch / "root"
         for name in ("job", "out"):
@@ -67,6 +69,12 @@ class Range:
                 strike=Strike(How.KILL_WITHIN, at),
             )
             _add(self._before, ended)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
     def calls(self) -> str:
         """One letter for every call that changes the folder, when nothing is struck."""
@@ -89,9 +97,7 @@ class Range:
         self._fresh()
         disk = Disk(self._root)
         record = self._scratch / "record"
-        self._warm.run(
-            self._target.program, self._root, self._options(), record=record
-        ).one("seen")
+        self._warm.run(self._target.program, self._root, self._options(), record=record).one("seen")
         recorded = list(events(record.read_bytes()))
         record.unlink()
         calls = [at for at, event in enumerate(recorded) if event.kind != Kind.NOTE]
@@ -110,7 +116,9 @@ class Range:
                 disk.write_after_cut(self._root, kept)
                 how = "some" if kept else "none"
                 text = f"power cut after call {at} ({event.kind.name}), {how} of the unsynced kept"
-                yield self._recovered(text, acknowledged, "")
+                boot = self._scratch / "boot_id"
+                boot.write_text(f"{uuid.UUID(int=chance.getrandbits(128))}\n")
+                yield self._recovered(text, acknowledged, "", boot)
 
     def _options(self) -> dict[str, Any]:
         return {"seed": self._seed, **self._target.options}
@@ -122,9 +130,11 @@ class Range:
         _add(acknowledged, ended)
         return ended, acknowledged
 
-    def _recovered(self, strike: str, acknowledged: Acknowledged, wrong: str) -> Point:
+    def _recovered(
+        self, strike: str, acknowledged: Acknowledged, wrong: str, boot: Path | None = None
+    ) -> Point:
         options = {**self._options(), "acknowledged": acknowledged}
-        ended = self._warm.run(self._target.recover, self._root, options)
+        ended = self._warm.run(self._target.recover, self._root, options, boot=boot)
         found = _broken(ended) or "; ".join(ended.told("wrong"))
         if not found and ended.status:
             found = f"the recovery ended with {ended.status}"

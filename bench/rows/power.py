@@ -1,8 +1,9 @@
 """Rebuilds a folder as it would be after a power cut: only what was synced is sure to be there.
 
 A file's bytes are sure after a sync of the file, a name is sure after a sync of its folder.
-What was not synced may be there in part: each unsynced write or not, and the unsynced changes of
-a folder up to any of them, because journals keep their order.
+What was not synced may be there in part: any of the unsynced writes within a file; what was
+appended to it, up to some point, perhaps within a write; and the changes of a folder up to any
+of them, because journals keep their order.
 """
 
 import random
@@ -78,10 +79,14 @@ class File:
 
     def after_cut(self, chance: random.Random | None) -> bytes:
         left = bytearray(self.sure)
-        for offset, content in self.unsure if chance else ():
-            if chance and chance.random() < 0.5:
+        if chance is None:
+            return bytes(left)
+        longest = chance.randint(len(left), max(len(left), len(self.now)))
+        for offset, content in self.unsure:
+            is_appended = content is not None and offset == len(left)
+            if is_appended or chance.random() < 0.5:
                 apply(left, offset, content)
-        return bytes(left)
+        return bytes(left[:longest])
 
 
 @dataclass
@@ -190,12 +195,17 @@ class Disk:
 
     def write_after_cut(self, target: Path, chance: random.Random | None) -> None:
         """The folder as it is after the cut; without chance, nothing but what is sure."""
-        self._write(self.root, target, chance)
+        self._write(self.root, target, chance, {})
 
-    def _write(self, folder: Folder, target: Path, chance: random.Random | None) -> None:
+    def _write(
+        self, folder: Folder, target: Path, chance: random.Random | None, made: dict[int, Path]
+    ) -> None:
         target.mkdir(exist_ok=True)
         for name, thing in folder.after_cut(chance).items():
             if isinstance(thing, Folder):
-                self._write(thing, target / name, chance)
+                self._write(thing, target / name, chance, made)
+            elif id(thing) in made:
+                (target / name).hardlink_to(made[id(thing)])
             else:
                 (target / name).write_bytes(thing.after_cut(chance))
+                made[id(thing)] = target / name

@@ -1,4 +1,4 @@
-"""What is struck, and what comes after: a writer, the sealer, the central way, a merge, recovery.
+"""What is struck: a worker, the sealer, the compactor of the central way, a merge.
 
 Each runs in a child of the warm interpreter. The folder they get is `root`: the log directory is
 `root/job`, merged files lie in `root/out`; both are made before the strike is armed.
@@ -9,14 +9,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.rows.told import BATCHES_MAX, DATASETS, told
+from bench.rows import recovering
+from bench.rows.recovering import LOCKED, MERGED, SEGMENT_BYTES
+from bench.rows.told import BATCHES_MAX, DATASETS, declare, told
 from bench.rows.warm import Tell
-from holdfast import rows
 
-STEPS = 24
-LOG_BYTES_MAX = 8192
+from holdfast import rows
+from holdfast.rows.compactor import Compactor
+from holdfast.rows.sealing import seal_folder
+
+STEPS = 18
+LOG_BYTES_MAX = 2048
 ROWS_MAX = 40
-MERGED = "all.h5"
+AGAIN = 900  # the writer number of a worker that was started again
 
 
 class Step(NamedTuple):
@@ -40,41 +45,111 @@ def steps(seed: int, writer: int, count: int = STEPS) -> Iterator[Step]:
 def write(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
     """A worker: appends with rotation, seals as it is asked, and tells what was acknowledged."""
     number = options.get("writer", 1)
+    way = options.get("way", "shards")
     try:
         writer = rows.open(
-            root / "job",
+            root / "out" / LOCKED if way == "locked" else root / "job",
             task=f"worker:{options.get('task', number)}",
+            way=way,
             ack=options.get("ack", "process"),
             log_bytes_max=LOG_BYTES_MAX,
             seal=options.get("seal", "close"),
         )
     except rows.RowsError as error:
-        tell({"refused": [-1, *_words(error)]})
+        tell_refused(tell, error)
         return
     try:
-        for name, shape in DATASETS.items():
-            writer.dataset(
-                name, dtype=shape.dtype, shape=shape.row_shape, compression=shape.compression
-            )
+        declare(writer)
     except rows.RowsError as error:
-        tell({"refused": [-1, *_words(error)]})
+        tell_refused(tell, error)
     for step in steps(options.get("seed", 0), number, options.get("steps", STEPS)):
-        batches = {name: told(name, step.batch, count) for name, count in step.rows.items()}
         try:
-            if len(batches) == 1:
-                for name, batch in batches.items():
-                    writer.append(name, batch)
-            else:
-                writer.append_many(batches)
+            append(writer, step)
         except rows.RowsError as error:
-            tell({"refused": [step.batch, *_words(error)]})
+            tell_refused(tell, error)
         else:
             tell({"ack": [step.batch, sorted(step.rows)]})
     try:
         writer.close()
     except rows.RowsError as error:
-        tell({"refused": [-1, *_words(error)]})
+        tell_refused(tell, error)
 
 
-def _words(error: rows.RowsError) -> tuple[str, str, str]:
-    return type(error).__name__, str(error), error.do
+def append(writer: rows.Writer, step: Step) -> None:
+    """One dataset alone, or a group."""
+    batches = {name: told(name, step.batch, count) for name, count in step.rows.items()}
+    if len(batches) > 1:
+        writer.append_many(batches)
+        return
+    for name, batch in batches.items():
+        writer.append(name, batch)
+
+
+def seal(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    """Turns everything that is over into segments."""
+    for error in seal_folder(root / "job")[1]:
+        tell_refused(tell, error)
+
+
+def compact(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    """The central way's own process, over what workers left in their logs."""
+    try:
+        with Compactor(
+            root / "job", segment_bytes=SEGMENT_BYTES, warn=lambda text: tell({"warned": text})
+        ) as compactor:
+            compactor.drain()
+    except rows.RowsError as error:
+        tell_refused(tell, error)
+
+
+def merge(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    try:
+        rows.merge(root / "job", root / "out" / MERGED, order=options.get("order", "task"))
+    except rows.RowsError as error:
+        tell_refused(tell, error)
+
+
+def recover(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    """The struck worker starts again, as the same task; then everything must be there."""
+    acknowledged = _and_again(root, options, tell)
+    recovering.judge_shards(root, acknowledged, tell)
+
+
+def recover_central(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    """A worker and the compactor start again."""
+    acknowledged = _and_again(root, options, tell, way="central")
+    compact(root, options, tell)
+    recovering.judge_central(root, acknowledged, tell)
+
+
+def recover_locked(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    """A worker starts again, and brings in what the struck one left."""
+    acknowledged = _and_again(root, options, tell, way="locked")
+    recovering.judge_locked(root, acknowledged, tell)
+
+
+def recover_merge(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    """The merge is called again, and goes on."""
+    recovering.judge_merged(root, options["acknowledged"], tell, options.get("order", "task"))
+
+
+def _and_again(
+    root: Path, options: Mapping[str, Any], tell: Tell, way: str = "shards"
+) -> dict[str, list[int]]:
+    acknowledged = {name: list(some) for name, some in options["acknowledged"].items()}
+
+    def hear(line: Mapping[str, Any]) -> None:
+        if "ack" in line:
+            batch, names = line["ack"]
+            for name in names:
+                acknowledged.setdefault(name, []).append(batch)
+        if "refused" in line:
+            tell({"wrong": f"the restarted worker was refused: {line['refused']}"})
+
+    again = {"task": 1, "writer": AGAIN, "steps": 3, "seed": options["seed"], "way": way}
+    write(root, again, hear)
+    return acknowledged
+
+
+def tell_refused(tell: Tell, error: rows.RowsError) -> None:
+    tell({"refused": [-1, type(error).__name__, str(error), error.do]})

@@ -87,6 +87,10 @@ class Shim:
             record_fd,
         )
 
+    def boot(self, id_file: Path) -> None:
+        """From now on, this file holds the id of the boot."""
+        self._loaded.strike_boot(os.fsencode(id_file))
+
     def seen(self) -> int:
         """How many calls it counted since it was armed."""
         return int(self._loaded.strike_seen())

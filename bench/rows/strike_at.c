@@ -38,6 +38,7 @@ static int mode = OFF, failure = 0, record_fd = -1;
 static long at = 0, times = 0, seen = 0;
 static char folder[PATH_MAX];
 static size_t folder_bytes = 0;
+static char boot_file[PATH_MAX]; /* read instead of the kernel's boot id; none: the kernel's */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char kinds[1 << 16]; /* what the calls were, while they are counted */
 
@@ -52,6 +53,9 @@ void strike_arm(const char *below, int how, long number, int error, long many, i
     __atomic_store_n(&seen, 0, __ATOMIC_SEQ_CST);
     mode = how;
 }
+
+/* After a power cut there was a boot: programs that ask for its id must see another one. */
+void strike_boot(const char *path) { snprintf(boot_file, sizeof boot_file, "%s", path); }
 
 long strike_seen(void) { return __atomic_load_n(&seen, __ATOMIC_SEQ_CST); }
 const char *strike_kinds(void) { return kinds; }
@@ -333,6 +337,7 @@ int posix_fallocate64(int fd, off64_t offset, off64_t length) {
 static int opened(int dir, const char *name, int flags, mode_t rights) {
     char path[PATH_MAX];
     struct stat found;
+    if (boot_file[0] && !strcmp(name, "/proc/sys/kernel/random/boot_id")) name = boot_file;
     if (mode == OFF) return REAL(openat)(dir, name, flags, rights);
     whole_path(dir, name, path);
     int is_there = !lstat(path, &found);

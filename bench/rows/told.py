@@ -4,9 +4,8 @@ Every row holds its batch, its place in the batch, the length of the batch and a
 A batch number is 1000 times the number of its writer, and counts up from there.
 """
 
-import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,12 +25,13 @@ class Shape(NamedTuple):
     dtype: str
     row_shape: tuple[int, ...] = ()
     compression: str | None = None
+    chunk_rows: int | None = None  # short ones: a chunk is unpacked whole, however empty it is
 
 
 DATASETS: Mapping[str, Shape] = {
     "metrics/loss": Shape("<f8"),
     "samples": Shape("<f4", (5,)),
-    "metrics/steps": Shape("<i8", (4,), "gzip"),
+    "metrics/steps": Shape("<i8", (4,), "gzip", 32),
     "names": Shape("str"),
 }
 
@@ -56,6 +56,18 @@ def told(name: str, batch: int, rows: int) -> Any:
             return np.stack([batches, place, np.full(rows, rows), sums], axis=1).astype("<i8")
         case _:
             return [f"ü{batch}/{at}/{rows}/{sums[at]}" for at in range(rows)]
+
+
+def declare(writer: Any) -> None:
+    """Declares all told datasets."""
+    for name, shape in DATASETS.items():
+        writer.dataset(
+            name,
+            dtype=shape.dtype,
+            shape=shape.row_shape,
+            compression=shape.compression,
+            chunk_rows=shape.chunk_rows,
+        )
 
 
 class Origins(NamedTuple):
@@ -99,8 +111,7 @@ class Verdict:
     damaged: int = 0
     lost: int = 0
     doubled: int = 0
-    torn: int = 0  # batches that are there in part, or out of order
-    batches: dict[str, set[int]] = field(default_factory=dict)
+    torn: int = 0  # writers of which a batch is there in part, or out of order
 
     def __bool__(self) -> bool:
         return bool(self.damaged or self.lost or self.doubled or self.torn)
@@ -110,48 +121,50 @@ class Verdict:
 
 
 def judge(
-    found: Mapping[str, npt.NDArray[Any]],
-    acknowledged: Mapping[str, Iterable[int]],
-    *,
-    whole_batches: bool = True,
+    found: Mapping[str, npt.NDArray[Any]], acknowledged: Mapping[str, Iterable[int]]
 ) -> Verdict:
     """Every acknowledged batch is there once, whole, and in the order of its writer."""
     verdict = Verdict()
     for name in {*found, *acknowledged}:
-        seen = origins(name, found[name]) if name in found else None
         batches: set[int] = set()
-        if seen is not None:
+        if name in found:
+            seen = origins(name, found[name])
             verdict.damaged += seen.damaged
-            for writer in np.unique(seen.batch // BATCHES_MAX):
-                mine = seen.batch // BATCHES_MAX == writer
-                batches |= _judge_writer(verdict, seen, mine)
-        verdict.batches[name] = batches
+            for mine in _by_writer(seen):
+                batches |= _judge_writer(verdict, mine)
         verdict.lost += len(set(acknowledged.get(name, ())) - batches)
-    if whole_batches:
-        return verdict
-    verdict.torn = 0
     return verdict
 
 
-def _judge_writer(verdict: Verdict, seen: Origins, mine: npt.NDArray[np.bool_]) -> set[int]:
-    batch, place, rows = seen.batch[mine], seen.place[mine], seen.rows[mine]
-    firsts = np.flatnonzero(place == 0)
+def _by_writer(seen: Origins) -> Iterator[Origins]:
+    """What each writer wrote, in the order in which it was found."""
+    writers = seen.batch // BATCHES_MAX
+    order = np.argsort(writers, kind="stable")
+    cuts = np.flatnonzero(np.diff(writers[order])) + 1
+    for mine in np.split(order, cuts):
+        if len(mine):
+            yield Origins(seen.batch[mine], seen.place[mine], seen.rows[mine], 0)
+
+
+def _judge_writer(verdict: Verdict, mine: Origins) -> set[int]:
+    """The batches that are there whole."""
+    batch, place, rows = mine.batch, mine.place, mine.rows
     keys = batch * PLACES_MAX + place
     verdict.doubled += len(keys) - len(np.unique(keys))
-    lengths = rows[firsts]
-    in_order = np.concatenate([np.arange(length) for length in lengths] or [np.arange(0)])
-    is_whole = (
+    firsts = np.flatnonzero(place == 0)
+    in_order = np.concatenate([np.arange(length) for length in rows[firsts]] or [rows[:0]])
+    if (
         np.array_equal(in_order, place)
-        and np.array_equal(np.repeat(batch[firsts], lengths), batch)
+        and np.array_equal(np.repeat(batch[firsts], rows[firsts]), batch)
         and bool(np.all(np.diff(batch[firsts]) > 0))
-    )
-    verdict.torn += not is_whole
-    complete = {
+    ):
+        return {int(number) for number in batch[firsts]}
+    verdict.torn += 1
+    return {
         int(number)
         for number in np.unique(batch)
-        if np.array_equal(np.sort(place[batch == number]), np.arange(rows[batch == number][0]))
+        if np.array_equal(np.unique(place[batch == number]), np.arange(rows[batch == number][0]))
     }
-    return complete if not is_whole else {int(number) for number in batch[firsts]}
 
 
 def read_file(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -160,13 +173,3 @@ def read_file(path: Path) -> dict[str, npt.NDArray[Any]]:
 
     with h5py.File(path, "r") as file:
         return {name: file[name][()] for name in DATASETS if name in file}
-
-
-def checksum(found: Mapping[str, npt.NDArray[Any]]) -> int:
-    """One number over all rows in their order."""
-    total = 0
-    for name in sorted(found):
-        values = found[name]
-        flat = b"\0".join(values) if values.dtype == object else np.ascontiguousarray(values)
-        total = zlib.crc32(flat, total)
-    return total

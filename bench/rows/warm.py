@@ -77,14 +77,19 @@ class Warm:
         *,
         strike: Strike = NOTHING,
         record: Path | None = None,
+        boot: Path | None = None,
     ) -> Ended:
-        """Runs one program to its end, or to the strike; a record is of all that it changes."""
+        """Runs one program to its end, or to the strike; a record is of all that it changes.
+
+        `boot` is a file with the id of the boot that it should see, if not the true one.
+        """
         order = {
             "program": program,
             "folder": str(folder),
             "options": dict(options or {}),
             "strike": [int(strike.how), strike.at, strike.errno, strike.times],
             "record": str(record) if record else None,
+            "boot": str(boot) if boot else None,
         }
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the warm interpreter has no pipes")
@@ -108,7 +113,7 @@ class Warm:
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
     """Where struck folders lie: memory if there is one, because a kill does not ask the disk."""
-    memory = Path("/dev/shm")  # noqa: S108 - the directory made in it has a name of its own
+    memory = Path("/dev/shm")
     place = memory if os.access(memory, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="holdfast-strike-", dir=place)
 
@@ -129,7 +134,6 @@ def _in_child(program: Program, order: dict[str, Any], shim: Shim) -> dict[str, 
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        os.set_inheritable(writing, False)
         _child(program, order, shim, writing)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
@@ -153,6 +157,8 @@ def _child(program: Program, order: dict[str, Any], shim: Shim, writing: int) ->
         os.write(writing, text)
 
     try:
+        if order["boot"]:
+            shim.boot(Path(order["boot"]))
         if order["record"]:
             record = os.open(order["record"], os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
             strike = Strike(How.RECORD)

@@ -46,7 +46,7 @@ PEERS = (FLUSHED, SWMR, ZARR, TENSORSTORE, ARROW, SQLITE)
 @contextmanager
 def _raw(folder: Path, rows: int) -> Iterator[Append]:
     fd = os.open(folder / "rows.raw", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o600)
-    yield lambda batch: os.write(fd, batch)
+    yield lambda batch: os.write(fd, batch.data)
     os.close(fd)
 
 
@@ -124,20 +124,18 @@ def _tensorstore(folder: Path, rows: int) -> Iterator[Append]:
 
 @contextmanager
 def _arrow(folder: Path, rows: int) -> Iterator[Append]:
-    import pyarrow  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
 
-    row = pyarrow.list_(pyarrow.float32(), COLUMNS)
-    schema = pyarrow.schema([("x", row)])
+    row = pa.list_(pa.float32(), COLUMNS)
+    schema = pa.schema([("x", row)])
 
     def append(batch: Batch) -> None:
-        column = pyarrow.FixedSizeListArray.from_arrays(
-            pyarrow.array(batch.reshape(-1)), type=row
-        )
-        stream.write_batch(pyarrow.record_batch([column], schema=schema))
+        column = pa.FixedSizeListArray.from_arrays(pa.array(batch.reshape(-1)), type=row)
+        stream.write_batch(pa.record_batch([column], schema=schema))
 
     with (
-        pyarrow.OSFile(str(folder / "rows.arrow"), "wb") as file,
-        pyarrow.ipc.new_stream(file, schema) as stream,
+        pa.OSFile(str(folder / "rows.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, schema) as stream,
     ):
         yield append
 
@@ -148,7 +146,7 @@ def _sqlite(folder: Path, rows: int) -> Iterator[Append]:
     database.execute("pragma journal_mode=wal")
     database.execute("pragma synchronous=normal")
     database.execute("create table x (batch blob)")
-    yield lambda batch: database.execute("insert into x values (?)", (memoryview(batch).cast("B"),))
+    yield lambda batch: database.execute("insert into x values (?)", (batch.data.cast("B"),))
     database.close()
 
 

@@ -397,3 +397,5 @@ def _taken(folder: Path) -> lease.Lease:
             task=error.task,
             since=error.since,
         ) from error
+    except OSError as error:
+        raise unwritable(folder, error) from error

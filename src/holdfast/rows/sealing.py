@@ -9,6 +9,7 @@ import mmap
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ from holdfast.rows.reading import Part, Source, parts, read_part, source_in, sou
 from holdfast.rows.segment import write_segment
 
 _LOWEST_PRIORITY: Final = 19
+_UNBORN_S: Final = 60.0
 _DO: Final = "make room, or mend the disk: the log stays, and is sealed later"
 _started: list[subprocess.Popen[bytes]] = []
 
@@ -168,11 +170,23 @@ def _remove_leftovers(folder: Path) -> None:
         if is_ours and layout.part_number(name.split(".")[1] + ".h5", ".h5") is not None:
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)  # noqa: PTH108
+        if name.startswith(".") and name.endswith(".tmp") and ".log." in name:
+            _remove_unborn(Path(entry.path))
         number = layout.part_number(name, ".log")
         # Killed between the birth of the segment and the end of its log.
         if number is not None and (folder / layout.segment_name(number)).exists():
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)  # noqa: PTH108
+
+
+def _remove_unborn(path: Path) -> None:
+    """A log whose writer was killed before it had its name: nobody holds it, and it is old."""
+    with contextlib.suppress(OSError):
+        if time.time() - path.stat().st_mtime < _UNBORN_S:
+            return
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 @contextlib.contextmanager

@@ -105,10 +105,18 @@ def test_after_a_kill_between_birth_and_tidying_the_segment_wins(
         path.write_bytes(content)
     leftover = segments[0].with_name(f".{segments[0].name}.0123456789abcdef.tmp")
     leftover.write_bytes(b"half")
+    unborn, young = (
+        segments[0].with_name(f".000009.log.{name}.tmp") for name in ("0123456789abcdef", "fresh")
+    )
+    unborn.write_bytes(b"")
+    os.utime(unborn, (0, 0))
+    young.write_bytes(b"")
     made, errors = sealing.seal_folder(logdir)
     assert (made, errors) == ([], [])
     assert files(logdir, ".log") == []
     assert not leftover.exists()
+    assert not unborn.exists()
+    assert young.exists()  # its writer may be about to lock it
     assert files(logdir, ".h5") == segments
 
 

@@ -1,0 +1,51 @@
+"""What is struck at single calls, and what lies in the folder when the strike comes."""
+
+from bench.rows.points import Target
+
+_FIRST = ("write", {"writer": 1, "seal": "never"})
+_TORN = [("write", {"writer": 2, "seal": "never"}, 33)]
+_CENTRAL = {"way": "central"}
+
+WORKER = Target("worker, process", "write", {"seal": "close"})
+WORKER_ON_DISK = Target("worker, disk", "write", {"ack": "disk", "seal": "close"}, power_safe=True)
+SEALER = Target("sealer", "seal", before=[_FIRST], torn_before=_TORN, power_safe=True)
+CENTRAL = Target(
+    "central",
+    "compact",
+    before=[("write", {"writer": 1, **_CENTRAL}), ("write", {"writer": 2, **_CENTRAL})],
+    torn_before=[("write", {"writer": 3, **_CENTRAL}, 33)],
+    recover="recover_central",
+    power_safe=True,
+)
+MERGE = Target(
+    "merge",
+    "merge",
+    before=[("write", {"writer": 1}), ("write", {"writer": 2})],
+    torn_before=_TORN[:0],
+    recover="recover_merge",
+    power_safe=True,
+)
+MERGE_BY_TIME = Target(
+    "merge by time",
+    "merge",
+    {"order": "time"},
+    before=[("write", {"writer": 1}), ("write", {"writer": 2})],
+    torn_before=[("write", {"writer": 3}, 33)],
+    recover="recover_merge",
+    power_safe=True,
+)
+LOCKED = Target(
+    "locked",
+    "write",
+    {"way": "locked", "ack": "disk"},
+    before=[("write", {"writer": 2, "way": "locked"})],
+    recover="recover_locked",
+    power_safe=True,
+)
+TARGETS = {
+    "worker": (WORKER, WORKER_ON_DISK),
+    "sealer": (SEALER,),
+    "central": (CENTRAL,),
+    "merge": (MERGE, MERGE_BY_TIME),
+    "locked": (LOCKED,),
+}
