@@ -57,8 +57,10 @@ def model(told: faulty.Options, faults: Faults) -> tuple[tf.Tensor, tf.Tensor]:
     loss = tf.reduce_mean((features @ weights + bias - labels) ** 2)
     optimizer = tf.train.GradientDescentOptimizer(LEARNING_RATE)
     global_step = tf.train.get_or_create_global_step()
+    # Beside the learning, not after it: a loop that waits for another task's op never begins.
+    computed_loss = computed(loss, told.step_compute_s)
     with tf.control_dependencies([optimizer.minimize(loss, global_step=global_step)]):
-        return computed(loss, told.step_compute_s), global_step.read_value()
+        return computed_loss, global_step.read_value()
 
 
 def variable(name: str, shape: list[int], kind: tf.DType = tf.float32) -> tf.Variable:
