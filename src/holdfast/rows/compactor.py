@@ -389,8 +389,7 @@ def _taken(folder: Path) -> lease.Lease:
         return lease.take(folder / COMPACTOR, task=COMPACTOR)
     except Held as error:
         raise Held(
-            f"{folder} has its compactor already: pid {error.pid} on {error.host}, since "
-            f"{error.since}",
+            f"{folder} has a compactor: pid {error.pid} on {error.host}, since {error.since}",
             do="let that one run, or end it first: rows wait safely in their logs",
             host=error.host,
             pid=error.pid,
