@@ -25,6 +25,7 @@ from holdfast.probes.host import measure_host
 from holdfast.probes.limits import seen_limits
 from holdfast.probes.net import is_here, own_port
 from holdfast.probes.paths import Place, measure_paths, probe_paths
+from holdfast.probes.program import locks_switched_off
 from holdfast.probes.versions import versions_of
 
 PATHS_MAX = 2_000  # addresses looked at: more would take minutes
@@ -89,6 +90,9 @@ class Survey:
         env = {**os.environ, **(target.job.env if target.job else {})}
         yield "limits", lambda: seen_limits(where())
         yield "environment", lambda: [seen_environment(env, where())]
+        if target.job is not None:
+            command = target.job.command
+            yield "program", lambda: locks_switched_off(command, where())
         yield "versions", lambda: [versions_of(self._interpreter(), where())]
         folders = [
             *((path, "logs") for path in wishes.log_dirs),

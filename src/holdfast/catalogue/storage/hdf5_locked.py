@@ -13,8 +13,9 @@ another writes. On NFS, Lustre and mounted buckets, locks may be switched off.
 locks.
 
 ## What to do
-Let one task only write, or give each its own file name. Without locks on the file system, set
-`HDF5_USE_FILE_LOCKING=FALSE` for files that nobody writes at the same time.
+Let one task only write, or give each its own file name. `HDF5_USE_FILE_LOCKING=FALSE` only takes
+the error away: with two writers it damages the file in silence. Set it only on storage without
+locks, for files that one task writes.
 
 ## When this accusation would be wrong
 When the program tries again until the lock is free, and goes on.
@@ -27,6 +28,7 @@ from holdfast.model.wording import Words
 
 NOT_LOCKED = Pattern(
     r"[Uu]nable to lock (?:the )?file\b|[Ff]ile locking disabled on this file system"
+    r"|Refused: no locks that hold: "
 )
 # A file of HDF5 that a line near it names.
 FILE = Pattern(
@@ -41,7 +43,7 @@ cause = Cause(
     words=(Words(NOT_LOCKED, says=SAYS),),
     do=(
         "find who has the file open: lsof FILE, on every host",
-        "let one task write; on storage without locks: export HDF5_USE_FILE_LOCKING=FALSE",
+        "let one task write each file; HDF5_USE_FILE_LOCKING=FALSE with two writers damages it",
     ),
     remedy=AskHuman(),
     where=(FILE,),

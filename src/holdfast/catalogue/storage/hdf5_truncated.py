@@ -14,8 +14,8 @@ processes wrote into one file, or the file is something else: a Git LFS pointer,
 size with `stored_eof`.
 
 ## What to do
-Get or write the file again. Write checkpoints to a temporary name and rename them when they are
-whole.
+`holdfast rescue FILE` saves what still reads. Get or write the file again. Write checkpoints to a
+temporary name and rename them when they are whole.
 
 ## When this accusation would be wrong
 When the loader tries formats one after another, and goes on with the next.
@@ -41,6 +41,7 @@ DAMAGED = Pattern(
     r"|[Cc]an't (?:\w+ )?(?:read|open|get) .*\((?:[Ww]rong|[Bb]ad|[Ii]nflate\(\)|[Ii]ncorrect)"
     r"|\([Ff]ile read failed\b"
     r"|[Ff]ile read failed: time = .* filename = |[Uu]nable to read superblock"
+    r"|holdfast\.rows\.errors\.Damaged: "
 )
 # A file of HDF5 that a line near it names.
 FILE = Pattern(
@@ -54,7 +55,7 @@ cause = Cause(
     family="hdf5-truncated",
     words=(Words(DAMAGED, says=SAYS),),
     do=(
-        "look at the file: h5ls -r FILE; ls -l FILE",
+        "save what still reads: holdfast rescue FILE",
         "get or write it again; write to a temporary name and rename it when it is whole",
     ),
     remedy=AskHuman(),

@@ -29,7 +29,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, ProcessSeen
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof, Severity
 from holdfast.model.pattern import Pattern
-from holdfast.model.remedies import AskHuman
+from holdfast.model.remedies import WaitAndSee
 from holdfast.model.watch_facts import KernelSaid, TaskStill
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import seconds_text
@@ -105,7 +105,7 @@ cause = Cause(
     family="task-stalled",
     detect=detect,
     live=True,
-    remedy=AskHuman(),
+    remedy=WaitAndSee(),
     yields_to=frozenset({"stalled-at-start"}),
     words=WORDS,
     do=(
