@@ -39,6 +39,7 @@ from holdfast.model.words import listed, seconds_text
 LEAVING_S = 15.0
 AFTERMATH_S = 60.0
 STILL_S = 5.0
+TOLD_AGAIN_S = 70.0  # who still stands still is told of again within this
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -69,11 +70,20 @@ def _suffering(evidence: Evidence, exited: TaskExited) -> Iterator[Fact]:
             soon = -LEAVING_S <= failure.at_s - exited.at_s <= AFTERMATH_S
             if soon and _lost_a_peer(evidence, failure):
                 yield failure
-        elif evidence.exit_of(other) is None:
-            still = max(evidence.of(TaskStill, other), key=lambda fact: fact.at_s, default=None)
-            since_s = still.at_s - still.still_s if still else 0.0
-            if still and still.still_s >= STILL_S and since_s >= exited.at_s - LEAVING_S:
+        elif still := _stillness(evidence, other):
+            since_s = still.at_s - still.still_s
+            if still.still_s >= STILL_S and since_s >= exited.at_s - LEAVING_S:
                 yield still
+
+
+def _stillness(evidence: Evidence, task: TaskId) -> TaskStill | None:
+    """How it stands still now, or stood when somebody had enough of that and stopped the job."""
+    still = max(evidence.of(TaskStill, task), key=lambda fact: fact.at_s, default=None)
+    exited = evidence.exit_of(task)
+    if still is None or exited is None:
+        return still
+    until_then = evidence.ended_by_us(exited) and exited.at_s - still.at_s <= TOLD_AGAIN_S
+    return still if until_then else None
 
 
 def _lost_a_peer(evidence: Evidence, failure: TaskExited) -> bool:
