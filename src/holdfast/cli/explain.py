@@ -9,6 +9,7 @@ import click
 
 from holdfast.cli import width_of
 from holdfast.diagnose import catalogue, page
+from holdfast.model.deadlines import PAGE, Network, advice
 from holdfast.model.errors import UsageError
 from holdfast.model.families import FAMILIES
 from holdfast.model.noise import said_to_be_harmless
@@ -16,6 +17,8 @@ from holdfast.views.sanitise import clip
 from holdfast.views.wrap import hanging, wrapped
 
 NOISE = "noise"  # no cause: what sounds bad and means nothing
+DEADLINES = "deadlines"  # no cause either: what time-outs there are
+BESIDE = {"benign-noise": NOISE, "deadline-exceeded": DEADLINES}  # what a family has beside causes
 NAME_CELLS = 26
 BESIDE_CELLS_MIN = 30  # with less room than this, a sentence goes below the name
 NEAR_MAX = 3
@@ -23,17 +26,35 @@ NEAR_MAX = 3
 
 @click.command()
 @click.argument("cause", required=False)
-def command(cause: str | None) -> None:
+@click.option(
+    "--round-trip-s",
+    type=click.FloatRange(0, 60),
+    help="With `deadlines`: seconds to the farthest task and back, as ping tells; adds advice.",
+)
+@click.option(
+    "--lost-share",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    help="With --round-trip-s: what share of the packets is lost.",
+)
+def command(cause: str | None, round_trip_s: float | None, lost_share: float) -> None:
     """Explain CAUSE: what you see, why it happens, what to do. Without CAUSE, list them all.
 
     CAUSE may also be a family: it lists what belongs to it. `noise` lists the lines that sound
-    bad and mean nothing.
+    bad and mean nothing. `deadlines` tells the time-outs of TensorFlow, gRPC and TCP.
     """
+    name = (cause or "").lower().replace("_", "-").replace(" ", "-")
+    if name == DEADLINES:
+        _show(f"# {DEADLINES}\n\n{PAGE}{_advice(round_trip_s, lost_share)}")
+        return
+    if round_trip_s is not None or lost_share:
+        raise UsageError(
+            "only `deadlines` depend on the network",
+            do=f"holdfast explain {DEADLINES} --round-trip-s 0.05",
+        )
     if cause is None:
         click.echo("\n".join(_listing()))
-        return
-    name = cause.lower().replace("_", "-").replace(" ", "-")
-    if name == NOISE:
+    elif name == NOISE:
         _show(f"# {NOISE}\n\n{said_to_be_harmless()}")
     elif name in catalogue():
         family = catalogue()[name].family
@@ -44,6 +65,21 @@ def command(cause: str | None) -> None:
         raise UsageError(f"there is no cause named {cause!r}", do=_hint(name))
 
 
+def _advice(round_trip_s: float | None, lost_share: float) -> str:
+    if round_trip_s is None:
+        if lost_share:
+            raise UsageError("--lost-share needs --round-trip-s", do="add --round-trip-s 0.05")
+        return (
+            "\n## For your network\n`holdfast explain deadlines --round-trip-s 0.05` tells what"
+            " a round trip of 50 ms needs."
+        )
+    told = (
+        f"- {'**the default is wrong**: ' if one.default_is_wrong else ''}{one.says}"
+        for one in advice(Network(round_trip_s, lost_share))
+    )
+    return "\n## For your network\n" + "\n".join(told)
+
+
 def _see_also(name: str, family: str) -> str:
     """The other causes of its family: what looks alike is often one of those."""
     others = [other for other in _members(family) if other != name]
@@ -52,7 +88,7 @@ def _see_also(name: str, family: str) -> str:
 
 def _members(family: str) -> list[str]:
     named = sorted(name for name, cause in catalogue().items() if cause.family == family)
-    return [*named, NOISE] if family == "benign-noise" else named
+    return [*named, BESIDE[family]] if family in BESIDE else named
 
 
 def _listing() -> Iterator[str]:
@@ -83,12 +119,14 @@ def _family(family: str) -> Iterator[str]:
 def _first_line(name: str) -> str:
     if name == NOISE:
         return "What sounds bad and means nothing."
+    if name == DEADLINES:
+        return "The time-outs of TensorFlow, gRPC and TCP."
     return page(name).strip().partition("\n")[0]
 
 
 def _hint(name: str) -> str:
     """What sounds alike, and what has the same word in it."""
-    known = [*catalogue(), *FAMILIES, NOISE]
+    known = [*catalogue(), *FAMILIES, *BESIDE.values()]
     near = difflib.get_close_matches(name, known, n=NEAR_MAX, cutoff=0.75)
     near += [one for one in known if name in one.split("-")]
     near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.5)

@@ -1,34 +1,14 @@
-"""From findings to one decision, and the exit code that tells the rest of the world."""
+"""How an attempt ended, as the exit code that tells the rest of the world."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import StartBlocked, StopAsked, TaskNotStarted
-from holdfast.model.findings import HUNG_CODE, Diagnosis, Finding, Severity
-from holdfast.model.remedies import AskHuman, Remedy
+from holdfast.model.findings import HUNG_CODE, Diagnosis, Severity
 from holdfast.model.words import listed
 
 SIGNAL_EXIT_BASE = 128
 UNSEEN_CODE = 69
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    remedy: Remedy
-    reason: str
-
-
-def decide(findings: Sequence[Finding], *, relaunches_left: int) -> Decision:
-    """What we will do about the root cause, within the budget."""
-    if not findings:
-        return Decision(AskHuman(), "the job failed for no cause we know")
-    root = findings[0]
-    if root.cause.preview:
-        return Decision(AskHuman(), f"{root.name} is reported, not acted on")
-    if relaunches_left == 0:
-        return Decision(AskHuman(), f"{root.name}, and no relaunches are left")
-    return Decision(root.cause.remedy, root.proof.says)
 
 
 @dataclass(frozen=True, slots=True)

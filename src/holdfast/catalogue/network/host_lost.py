@@ -31,7 +31,7 @@ from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof
 from holdfast.model.link_cuts import Cut, cuts
 from holdfast.model.lost_hosts import hosts_of, lost_hosts, silent_hosts
 from holdfast.model.pattern import Pattern
-from holdfast.model.remedies import AskHuman
+from holdfast.model.remedies import ReplaceHost
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
@@ -169,7 +169,7 @@ WORDS = (
 cause = Cause(
     family="host-lost",
     detect=detect,
-    remedy=AskHuman(),
+    remedy=ReplaceHost(),
     words=WORDS,
     where=(
         Pattern(

@@ -31,7 +31,7 @@ from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import Fact, ProcessSeen, SignalSent, TaskExited
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
-from holdfast.model.remedies import AskHuman
+from holdfast.model.remedies import WaitAndSee
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import seconds_text
 
@@ -152,7 +152,7 @@ cause = Cause(
     family="task-stalled",
     detect=detect,
     live=True,
-    remedy=AskHuman(),
+    remedy=WaitAndSee(),
     yields_to=frozenset({"stalled-at-start"}),  # there, it is also known what it keeps from us,
     words=WORDS,
     do=(

@@ -1,4 +1,4 @@
-"""What follows from the findings: one decision, and one exit code for the rest of the world."""
+"""What follows from the findings: one exit code for the rest of the world."""
 
 from dataclasses import replace
 
@@ -20,8 +20,8 @@ from holdfast.model.facts import (
     TracebackSeen,
 )
 from holdfast.model.findings import Cause, Diagnosis, Finding, Proof, Severity, Verdict
-from holdfast.model.remedies import AskHuman, Relaunch
-from holdfast.recover import Conclusion, conclude, decide
+from holdfast.model.remedies import Relaunch
+from holdfast.recover import Conclusion, conclude
 
 PS, CHIEF, WORKER = TaskId("ps", 0), TaskId("chief", 0), TaskId("worker", 0)
 STARTED = AttemptStarted(
@@ -35,25 +35,6 @@ FOUND = Finding(
     cause=CAUSE,
     proof=Proof(facts=(STARTED,), says="the port is taken", culprit=PS, exit_code=75),
 )
-PREVIEW = replace(FOUND, cause=replace(CAUSE, preview=True))
-
-
-@pytest.mark.parametrize(
-    ("findings", "left", "remedy", "reason"),
-    [
-        ([], 3, AskHuman(), "the job failed for no cause we know"),
-        ([PREVIEW], 3, AskHuman(), "port-conflict is reported, not acted on"),
-        ([FOUND], 0, AskHuman(), "port-conflict, and no relaunches are left"),
-        ([FOUND], 1, Relaunch(fresh_ports=True), "the port is taken"),
-        ([FOUND, PREVIEW], 1, Relaunch(fresh_ports=True), "the port is taken"),
-    ],
-    ids=["nothing", "preview", "no budget", "budget", "the first counts"],
-)
-def test_decisions(
-    findings: list[Finding], left: int, remedy: AskHuman | Relaunch, reason: str
-) -> None:
-    decision = decide(findings, relaunches_left=left)
-    assert (decision.remedy, decision.reason) == (remedy, reason)
 
 
 def exited(

@@ -1,0 +1,50 @@
+"""What is still to be explained, once tasks of an attempt were started again. Pure."""
+
+from collections.abc import Iterable, Iterator
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import (
+    CgroupKilledForMemory,
+    Fact,
+    KernelKilledForMemory,
+    LastWords,
+    LogLine,
+    OutputEnded,
+    TaskExited,
+    TaskNotStarted,
+    TaskStarted,
+    TracebackSeen,
+)
+
+# What tells of an end: of one that was answered by a restart, it would accuse again.
+OF_AN_END = (
+    CgroupKilledForMemory,
+    KernelKilledForMemory,
+    LastWords,
+    LogLine,
+    OutputEnded,
+    TaskExited,
+    TaskNotStarted,
+    TracebackSeen,
+)
+
+
+def since_restart(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """All facts but those of ends that were answered by a restart, and of who suffered by them.
+
+    Of a task that ended and stays ended, all is kept.
+    """
+    known = tuple(facts)
+    attempt = max((fact.attempt for fact in known), default=1)
+    gone: set[TaskId | None] = set()
+    again_s = -1.0
+    for fact in known:
+        if fact.attempt == attempt and isinstance(fact, TaskExited | TaskNotStarted):
+            gone.add(fact.task)
+        elif fact.attempt == attempt and isinstance(fact, TaskStarted) and fact.task in gone:
+            gone.discard(fact.task)
+            again_s = max(again_s, fact.at_s)
+    for fact in known:
+        answered = fact.attempt == attempt and fact.at_s <= again_s and fact.task not in gone
+        if not (answered and isinstance(fact, OF_AN_END)):
+            yield fact

@@ -1,0 +1,95 @@
+"""What a job's journal tells of earlier decisions: the budget survives whoever keeps it. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import AttemptStarted, Fact, TaskStarted
+from holdfast.model.recovery_facts import RemedyAnswered, RemedyDecided
+
+STEP_SLACK = 2  # steps are seen a moment after they were taken
+NEW_ATTEMPT = frozenset({"relaunch", "replace"})
+CHANGES = NEW_ATTEMPT | {"restart"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Everything that was done about failures of this job, oldest first."""
+
+    failures: tuple[RemedyDecided, ...] = ()  # those that something was done about
+    relaunches: int = 0
+    restarts: Mapping[TaskId, int] = field(default_factory=dict)
+    waits: Mapping[tuple[int, str], int] = field(default_factory=dict)  # attempt and cause
+    declined: bool = False  # the last answer was no
+
+    def has_seen(self, cause: str, culprit: TaskId | None, step: int) -> bool:
+        """Whether the same failure came before at the same step; unknown steps are no proof."""
+        return step >= 0 and any(
+            (earlier.cause, earlier.culprit) == (cause, culprit)
+            and earlier.step >= 0
+            and abs(earlier.step - step) <= STEP_SLACK
+            for earlier in self.failures
+        )
+
+    def attempts_lost_by(self, host: str) -> int:
+        return len({earlier.attempt for earlier in self.failures if earlier.culprit_host == host})
+
+
+def history_of(facts: Iterable[Fact]) -> History:
+    """From the facts of all attempts, in the order of the journal."""
+    failures: list[RemedyDecided] = []
+    restarts: Counter[TaskId] = Counter()
+    waits: Counter[tuple[int, str]] = Counter()
+    relaunches = 0
+    agreed, _, declined = _agreed(facts)
+    for decided in agreed:
+        does = decided.would or decided.remedy
+        if does == "wait":
+            waits[decided.attempt, decided.cause] += 1
+        elif does in CHANGES:
+            failures.append(decided)
+            relaunches += does in NEW_ATTEMPT
+            restarts.update(map(TaskId.parse, decided.tasks))
+    return History(
+        failures=tuple(failures),
+        relaunches=relaunches,
+        restarts=restarts,
+        waits=waits,
+        declined=declined,
+    )
+
+
+def _agreed(facts: Iterable[Fact]) -> tuple[list[RemedyDecided], RemedyDecided | None, bool]:
+    """What was decided, without what nobody agreed to; what is still asked; whether no was said."""
+    agreed: list[RemedyDecided] = []
+    asked: RemedyDecided | None = None
+    declined = False
+    for fact in facts:
+        if isinstance(fact, RemedyDecided):
+            asked = fact if fact.remedy == "ask" else None
+            agreed += [] if asked else [fact]
+            declined = False
+        elif isinstance(fact, RemedyAnswered) and asked is not None:
+            agreed += [asked] if fact.yes else []
+            asked, declined = None, not fact.yes
+    return agreed, asked, declined
+
+
+def undone(facts: Iterable[Fact]) -> RemedyDecided | None:
+    """What is still to be done or answered, if whoever decided it died: it is not decided twice."""
+    known = tuple(facts)
+    agreed, asked, declined = _agreed(known)
+    last = agreed[-1] if agreed and not asked and not declined else asked
+    if last is None or last is asked or last.remedy == "stop":
+        return last
+    does = last.would or last.remedy
+    if does in NEW_ATTEMPT:
+        begun = max((fact.attempt for fact in known if isinstance(fact, AttemptStarted)), default=1)
+        return None if begun > last.attempt else last
+    started = {
+        str(fact.task)
+        for fact in known
+        if isinstance(fact, TaskStarted) and fact.attempt == last.attempt and fact.at_s > last.at_s
+    }
+    return last if does == "restart" and not started.issuperset(last.tasks) else None
