@@ -51,6 +51,7 @@ bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judg
 	$(BIN)/python -m bench.diagnose --full
 	$(BIN)/python -m bench.on_ray
 	$(BIN)/python -m bench.overhead
+	$(BIN)/python -m bench.in_task
 	$(BIN)/python -m bench.check
 	$(BIN)/python -m bench.attach
 	$(BIN)/python bench/fuzz_spec.py

@@ -9,13 +9,26 @@ if TYPE_CHECKING:
         RunningProcess,
         run_process,
     )
+    from holdfast.in_task.telling import progress
 
 __version__ = "0.1.0"
-__all__ = ["FailedProcess", "FinishedProcess", "RunningProcess", "__version__", "run_process"]
+__all__ = [
+    "FailedProcess",
+    "FinishedProcess",
+    "RunningProcess",
+    "__version__",
+    "progress",
+    "run_process",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Public names load when first used, so that the commands start fast."""
+    if name == "progress":
+        from holdfast.in_task.telling import progress  # noqa: PLC0415 - late on purpose
+
+        globals()["progress"] = progress
+        return progress
     if name in __all__:
         from holdfast.agent import own_process  # noqa: PLC0415 - late on purpose
 

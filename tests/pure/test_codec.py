@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model import facts, watch_facts
+from holdfast.model import facts, recovery_facts, watch_facts
 from holdfast.model.cluster import TaskId
 from holdfast.model.codec import decode, encode
 from holdfast.model.errors import BadInput
@@ -20,7 +20,7 @@ from holdfast.model.watch_facts import ThreadStack
 
 KINDS = [
     kind
-    for kind in {**vars(facts), **vars(watch_facts)}.values()
+    for kind in {**vars(facts), **vars(recovery_facts), **vars(watch_facts)}.values()
     if isinstance(kind, type) and issubclass(kind, Fact) and kind not in {Fact, UnknownFact}
 ]
 names = st.text(string.ascii_lowercase, min_size=1, max_size=8)

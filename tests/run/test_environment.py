@@ -70,6 +70,7 @@ def test_every_task_knows_its_run(start: Start, tmp_path: Path) -> None:
             "HOLDFAST_TASK": task,
             "HOLDFAST_ATTEMPT": "1",
             "HOLDFAST_STACKS_DIR": str(job.run_dir / "stacks"),
+            "HOLDFAST_IN_TASK_DIR": str(job.run_dir / "in-task"),
         }
         assert found["env"]["A"] == "b=c d"
         assert found["env"]["HOME"] == "/nowhere"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.model import facts, log_facts, watch_facts
+from holdfast.model import facts, log_facts, program_facts, watch_facts
 from holdfast.model.cluster import TaskId
 from holdfast.model.path import Outcome
 from holdfast.views import fact_text as module
@@ -149,6 +149,10 @@ SENTENCES: list[tuple[facts.Fact, str]] = [
         "a task started here gets no variable that gRPC looks at",
     ),
     (
+        program_facts.Hdf5LocksOff(file="train.py", line=3, text="locking=False", **HERE),
+        "train.py line 3: locking=False",
+    ),
+    (
         facts.VersionsSeen(interpreter="python3", versions={"python": "3.11.7"}, **HERE),
         "python3: python 3.11.7",
     ),
@@ -172,7 +176,7 @@ def test_a_fact_is_one_sentence(fact: facts.Fact, sentence: str) -> None:
 def test_every_kind_of_fact_has_a_sentence_of_its_own() -> None:
     kinds = {
         kind
-        for room in (facts, log_facts, watch_facts)
+        for room in (facts, log_facts, program_facts, watch_facts)
         for _, kind in inspect.getmembers(room, inspect.isclass)
         if issubclass(kind, facts.Fact) and kind is not facts.Fact
     }

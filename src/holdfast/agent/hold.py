@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from holdfast.agent.in_task_env import with_stacks
+from holdfast.agent.in_task_env import in_task_env
 from holdfast.agent.spawn import adopt_orphans, began_ticks, reap_orphans, spawn
 from holdfast.logdir.private_files import open_for_append, write_whole
 
@@ -203,7 +203,7 @@ class Holder:
     def _started(self, task: str, *, out: str, err: str) -> Record:
         planned = self._planned[task]
         run_dir = Path(os.readlink(f"/proc/self/fd/{self._dir_fd}"))  # noqa: PTH115 - no other way
-        env = with_stacks({**os.environ, **planned["env"]}, run_dir / "stacks")
+        env = in_task_env({**os.environ, **planned["env"]}, run_dir)
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         opened: list[int] = []
         at = time.monotonic()

@@ -1,4 +1,4 @@
-"""The environment that lets a task write down its stacks when it is asked to."""
+"""The environment in which a task can write down its stacks, and tell us how far it is."""
 
 import os
 from collections.abc import Mapping
@@ -6,7 +6,14 @@ from pathlib import Path
 
 import holdfast
 
-FOLDER = Path(holdfast.__file__).parent / "in_task"
+FOLDER = Path(holdfast.__file__).parent / "in_task" / "at_start"
+IN_TASK = "in-task"  # the folder of the run directory in which tasks may leave something
+
+
+def in_task_env(env: Mapping[str, str], run_dir: Path) -> dict[str, str]:
+    """As `env`, which names the task, with all else that its program may want to know of us."""
+    told = {"HOLDFAST_IN_TASK_DIR": str(run_dir / IN_TASK)}
+    return {**with_stacks(env, run_dir / "stacks"), **told}
 
 
 def with_stacks(env: Mapping[str, str], stacks_dir: Path) -> dict[str, str]:

@@ -11,6 +11,7 @@ from holdfast.agent import aftermath
 from holdfast.agent.clock import Clock
 from holdfast.agent.holding import Holding, Record, is_there
 from holdfast.agent.idle import IdleWatch
+from holdfast.agent.in_task_env import IN_TASK
 from holdfast.agent.leftovers import below, end_leftovers, marked
 from holdfast.agent.past import Past
 from holdfast.agent.reading import Reading
@@ -84,7 +85,8 @@ class Agent:
         self._looked_s = -FAMILY_EVERY_S
         self._cgroups: dict[str, MemoryCgroup] = {}  # as they were when first seen
         self._planned = {planned.task: planned for planned in plan.tasks}
-        run_dir.make_folder("stacks")  # tasks open their own file in it
+        for folder in ("stacks", IN_TASK):  # tasks open their own files in it
+            run_dir.make_folder(folder)
         there = set(run_dir.logs())
         for task in self._planned:
             for stream in STREAMS:

@@ -7,7 +7,8 @@ judges no more than whether something is worth telling. Its death costs us looks
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from holdfast.agent.watch_links import LinkLook
 from holdfast.agent.watch_paths import PathLook
 from holdfast.agent.watch_progress import ProgressLook
 from holdfast.agent.watch_stacks import ROUNDS, StackLook
+from holdfast.agent.watch_told import ToldLook
 from holdfast.agent.watched import Look, Watched
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.cluster import TaskId
@@ -60,20 +62,39 @@ class Watcher:
         self._stacks = StackLook(run_dir=order.run_dir, zero_s=order.zero_s, host=order.host)
         self._links = LinkLook(order.host, addresses)
         self._host = HostLook(host=order.host, folders=[(order.run_dir, "logs")])
+        self._untold: list[Fact] = []
+        self._told = self._told_look()
         self._looks: list[Look] = [
             self._host,
             self._links,
             PathLook(order.host, addresses),
+            *self._told,  # before who counts the steps
             self._progress,
             self._stacks,
         ]
-        self._untold: list[Fact] = []
         self._hurry = HURRY_LOOKS_MAX
         self._trained: dict[TaskId, int] = {}  # by which process
         self._blind: set[str] = set()  # looks that have failed, and were told
         self._family_s = self._trainer_s = -FAMILY_EVERY_S
         self._due_s = self._clock.at_s()  # when the next look should come
         self._cpu_s = time.process_time()  # when the last round began
+
+    def _told_look(self) -> list[ToldLook]:
+        """One, or none where no socket can be made: then steps are read from logs, as ever."""
+        try:
+            return [ToldLook(self._run_dir.fd, self._order.host)]
+        except OSError as error:
+            why = f"nobody can tell us anything: {type(error).__name__}: {error}"[:300]
+            at_s, host = self._clock.at_s(), self._order.host
+            self._untold.append(ProbeBlind(at_s=at_s, host=host, probe="told", why=why))
+            return []
+
+    def ears(self) -> dict[int, Callable[[], None]]:
+        """What is read as soon as it comes."""
+        return {told.fd: partial(self._hear_told, told) for told in self._told}
+
+    def _hear_told(self, told: ToldLook) -> None:
+        told.hear(self._tasks, self._clock.at_s())
 
     def hear(self, words: str) -> bool:
         """Who has started, who has ended, whose stacks are wanted: the agent knows it first."""
@@ -97,8 +118,15 @@ class Watcher:
             )
             self._family_s = self._trainer_s = -FAMILY_EVERY_S
         elif what == "ended":
-            self._tasks.pop(task, None)
+            self._ended(task)
         return True
+
+    def _ended(self, task: TaskId) -> None:
+        """Its last step may have come after the last look."""
+        for told in self._told:
+            self._hear_told(told)
+        if watched := self._tasks.pop(task, None):
+            self._untold += self._progress.last_step(task, watched, self._clock.at_s())
 
     def look(self) -> bool:
         """One round. Always True: the watcher ends when nobody listens."""
@@ -215,7 +243,7 @@ def _refresh_one(watched: Watched, *, search: bool) -> bool:
 def main() -> None:
     watcher = Watcher(msgspec.json.decode(sys.argv[1], type=WatchOrder))
     with contextlib.suppress(BrokenPipeError):
-        serve(watcher.hear, watcher.look, watcher.pause_s)
+        serve(watcher.hear, watcher.look, watcher.pause_s, ears=watcher.ears())
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ STEPS_AGAIN_S, SLOW_AGAIN_S = 30.0, 15.0
 PACE_CHANGED, PACE_OVER_S, PACE_POINTS = 3.0, 10.0, 2
 TRACES_EVERY_S = 5.0
 DOUBT = 0.45  # of the patience we have with a task: then it is time to see what it does
+TOLD = "told"
+RESTS_S = 3.0
 STOPPED = frozenset({"T", "t"})
 SERVERS = frozenset({"ps"})
 RUNS = frozenset({"R", "D"})
@@ -56,6 +58,7 @@ class _Task:
     longest_s: float = 0.0  # of the stillness that was told
     pace: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=64))
     steps_told_s: float | None = None
+    step_told: int = -1
     step_s_told: float = 0.0
     best_step_s: float = 0.0  # over some seconds; 0: not known yet
     slowed_s: float | None = None  # since when its steps take much longer than that
@@ -175,14 +178,24 @@ class ProgressLook:
             waiting = self._waiting.first(piece, 0) >= 0
             waits = waits or waiting
             spoke = spoke or not waiting or self._says_more(piece)
-        if known.steps.step > known.step:
+        if watched.told_step >= 0:
+            self._believe(known, watched.told_step)
+        elif known.steps.step > known.step:
             known.step, known.source = known.steps.step, known.steps.source
         if at_s - known.traced_s >= TRACES_EVERY_S:
             known.traced_s = at_s
             spoke = self._look_at_traces(known) or spoke
-        if known.step > before:
+        stepped = known.step != before if known.source == TOLD else known.step > before
+        if stepped:
             known.pace.append((at_s, known.step))
-        return known.step > before, spoke, waits
+        return stepped, spoke, waits
+
+    def _believe(self, known: _Task, step: int) -> None:
+        """What its program itself says counts, whatever was read in its output before."""
+        if known.source != TOLD or step < known.step:
+            known.pace.clear()
+            known.source = TOLD
+        known.step = step
 
     def _says_more(self, piece: bytes) -> bool:
         return any(line and self._waiting.first(line, 0) < 0 for line in piece.split(b"\n"))
@@ -191,12 +204,14 @@ class ProgressLook:
         """Whether checkpoints or event files have grown. Only who tells no steps counts by them."""
         left, before = known.traces.look(known.pid), known.left
         known.left = left
-        if left.checkpoint > known.step and known.steps.step < 0:
+        if left.checkpoint > known.step and known.steps.step < 0 and known.source != TOLD:
             known.step, known.source = left.checkpoint, "checkpoint"
         return left.checkpoint > before.checkpoint or left.event_bytes > before.event_bytes > 0
 
     def _steps_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
         if not known.pace or known.pace[-1][0] != at_s:
+            if known.pace and at_s - known.pace[-1][0] >= RESTS_S:
+                yield from self._rest_facts(task, known, at_s)
             return
         step_s = known.step_s()
         self._compare(known, step_s, at_s)
@@ -205,14 +220,30 @@ class ProgressLook:
         soon = changed or self._has_just_slowed(known)
         if told_s is None or at_s - told_s >= (STILL_AGAIN_S if soon else STEPS_AGAIN_S):
             known.steps_told_s, known.step_s_told = at_s, step_s
-            yield StepsSeen(
-                step=known.step,
-                source=known.source,
-                step_s=round(step_s, 4),
-                **self._where(task, at_s),
-            )
+            yield self._steps(task, known, at_s)
         while len(known.pace) > PACE_POINTS and at_s - known.pace[1][0] >= PACE_OVER_S:
             known.pace.popleft()
+
+    def last_step(self, task: TaskId, watched: Watched, at_s: float) -> Iterator[Fact]:
+        """How far a task has come that has ended, where its program has told it."""
+        known = self._tasks.get(task)
+        if known is not None and watched.told_step >= 0:
+            self._believe(known, watched.told_step)
+            yield from self._rest_facts(task, known, at_s)
+
+    def _rest_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
+        """The step at which it came to rest: what is lost is counted from there."""
+        if known.source == TOLD and known.step_told != known.step:
+            yield self._steps(task, known, at_s)
+
+    def _steps(self, task: TaskId, known: _Task, at_s: float) -> StepsSeen:
+        known.step_told = known.step
+        return StepsSeen(
+            step=known.step,
+            source=known.source,
+            step_s=round(known.step_s(), 4),
+            **self._where(task, at_s),
+        )
 
     def _compare(self, known: _Task, step_s: float, at_s: float) -> None:
         """Its pace over the last steps, with the best that it has had over as long a time."""

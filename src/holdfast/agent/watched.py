@@ -21,6 +21,7 @@ class Watched:
     trains: bool = False  # whether it has
     state: str = ""  # of that process: the kernel's letter
     cpu_s: float = 0.0  # used so far by those of `pids` that live
+    told_step: int = -1  # where its program says that the training is
 
 
 class Look(Protocol):

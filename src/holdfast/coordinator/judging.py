@@ -29,6 +29,7 @@ from holdfast.model.findings import Confidence, Diagnosis, Finding, Severity
 from holdfast.model.pace import SLOWER
 from holdfast.model.path import Outcome
 from holdfast.model.standing import is_ready
+from holdfast.model.told_facts import DifferenceTold, LossTold
 from holdfast.model.watch_facts import (
     HostSampled,
     KernelSaid,
@@ -54,7 +55,9 @@ REST_FOR_WORK = 50  # judging takes 2 % of a core, not more, and only in trouble
 FORGET_S = 60.0  # a finding that no longer holds is told again when it comes back after this
 FACTS_MIN = 2_000
 LOOKS = (
+    DifferenceTold,
     LinkSeen,
+    LossTold,
     PathMeasured,
     KernelSaid,
     MemoryNearsLimit,

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from holdfast.model.facts import DiskMeasured, Fact, ProcessSeen, SocketsSeen, TaskIdle
+from holdfast.model.told_facts import DifferenceTold, ErrorTold, LossTold
 from holdfast.model.watch_facts import (
     GpuSampled,
     HostSampled,
@@ -27,6 +28,7 @@ KEPT_MAX: dict[type[Fact], int] = {
     KernelSaid: 200,
     **dict.fromkeys((TaskStill, TaskMoves, TaskSlow, LinkSeen, MemoryNearsLimit), 60),
     **dict.fromkeys((ProcessSeen, SocketsSeen, StateChanged, ObserverLate), 60),
+    **dict.fromkeys((DifferenceTold, ErrorTold, LossTold), 60),
     StacksSeen: 6,
 }
 

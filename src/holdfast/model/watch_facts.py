@@ -12,7 +12,7 @@ class StepsSeen(Fact):
     """How far a task's training has come, and where that was read."""
 
     step: int
-    source: str  # keras, log, checkpoint, events
+    source: str  # told (by the program itself), keras, log, checkpoint, events
     step_s: float = 0.0  # how long one step usually takes; 0: not known yet
 
 

@@ -7,16 +7,20 @@ from typing import Any, Final
 from holdfast.model import facts
 from holdfast.model.log_facts import LogsGiven
 from holdfast.model.path import Outcome
+from holdfast.model.program_facts import Hdf5LocksOff
 from holdfast.model.signals import signal_name
 from holdfast.model.words import bytes_text, seconds_text
+from holdfast.views.recovery_fact_text import SAY_RECOVERY
+from holdfast.views.told_fact_text import SAY_TOLD
 from holdfast.views.watch_fact_text import SAY
 
 _NAMED_MAX: Final = 8  # members of a list that a sentence names
+_SAY_ELSEWHERE: Final = {**SAY, **SAY_TOLD, **SAY_RECOVERY}
 
 
 def fact_text(fact: facts.Fact) -> str:
     """One sentence without a full stop. The text is as strange as the fact: not yet sanitised."""
-    say = _SAY.get(type(fact)) or SAY.get(type(fact))
+    say = _SAY.get(type(fact)) or _SAY_ELSEWHERE.get(type(fact))
     return say(fact) if say else _plainly(fact)
 
 
@@ -260,6 +264,7 @@ _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.DiskMeasured: _disk,
     facts.EnvironmentSeen: _environment,
     facts.FolderMeasured: _folder,
+    Hdf5LocksOff: lambda fact: f"{fact.file} line {fact.line}: {fact.text}",
     facts.HostMeasured: _host,
     facts.KernelKilledForMemory: _kernel_kill,
     facts.LastWords: _last_words,

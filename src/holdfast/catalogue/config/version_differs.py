@@ -27,6 +27,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import VersionsSeen
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.remedies import AskHuman
+from holdfast.model.told_differences import versions_told
 
 # How many parts of a version must be equal, and how much it matters if they are not.
 COMPARED: Mapping[str, tuple[int, Severity]] = {
@@ -45,7 +46,7 @@ Signature = tuple[tuple[str, str], ...]
 def detect(evidence: Evidence) -> Iterator[Proof]:
     last = {
         (seen.task, seen.host if seen.task is None else ""): seen
-        for seen in evidence.of(VersionsSeen)
+        for seen in (*versions_told(evidence), *evidence.of(VersionsSeen))
     }
     groups: dict[Signature, list[VersionsSeen]] = {}
     for seen in last.values():

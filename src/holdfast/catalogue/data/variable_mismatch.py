@@ -10,6 +10,9 @@ The variable lives once, on a parameter server, and every worker declares it in 
 of them has another version of the program, other flags or other input shapes. Whoever touches the
 variable after the other has declared it dies, and that may be the healthy one.
 
+Where the tasks compare what they have built (`holdfast.tf.agree`, or its callback and hook), they
+end before the first step, and say which variable it is and who is the odd one.
+
 ## How to confirm it by hand
 Print the name, shape and dtype of every variable in each worker, and compare.
 
@@ -18,7 +21,8 @@ Give all tasks the same program and flags; remove checkpoints of another model.
 
 ## When this accusation would be wrong
 That two declarations differ is certain. Which of them is the wrong one is not to be seen in any
-log, so that nobody is accused. An old checkpoint of another model gives the same errors.
+log, so that nobody is accused; where tasks have compared themselves, it is the one that differs
+from most. An old checkpoint of another model gives the same errors.
 """
 
 from collections.abc import Iterator
@@ -28,6 +32,12 @@ from holdfast.model.facts import LogLine, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.told_differences import (
+    difference_text,
+    is_of_variables,
+    odd_one,
+    told_differences,
+)
 from holdfast.model.wording import Words
 from holdfast.model.words import listed
 
@@ -48,6 +58,7 @@ NODE = Pattern(r"\{\{node ([\w./-]+?)(?:/(?:Assign|read|Read|ApplyGradientDescen
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
+    yield from _told(evidence)
     for failure in evidence.failures():
         said = _said(evidence, failure.task)
         if said is None or not any(task.role == "ps" for task in evidence.tasks):
@@ -66,6 +77,25 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
                 "give all of them the same program and flags, and no checkpoint of another model",
             ),
         )
+
+
+def _told(evidence: Evidence) -> Iterator[Proof]:
+    told = [fact for fact in told_differences(evidence) if is_of_variables(fact)]
+    if not told:
+        return
+    odd = odd_one(evidence, told)
+    who = f"{odd} has not built the same variables as the others" if odd else ""
+    who = who or "the tasks have not built the same variables"
+    more = f", and {len(told) - 1} more" if len(told) > 1 else ""
+    yield Proof(
+        facts=tuple(told),
+        culprit=odd,
+        says=f"{who}: {difference_text(told[0])}{more}",
+        do=(
+            f"compare the program, the flags and the input of {odd or 'all tasks'} with the others",
+            "give all of them the same program and flags, and no checkpoint of another model",
+        ),
+    )
 
 
 def _said(evidence: Evidence, task: object) -> tuple[LogLine | TracebackSeen, str, str] | None:

@@ -28,6 +28,7 @@ from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.lost_peer import ABORTED, LOST_ERRORS
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.told_differences import STOPPED, told_differences
 from holdfast.model.tracebacks import own_frames
 from holdfast.model.wording import Weight, Words
 
@@ -53,6 +54,8 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
                     do=("correct the line that the log names",),
                 )
             continue
+        if seen.exception.endswith(STOPPED) and any(told_differences(evidence)):
+            continue  # it ended over what all of them have found
         if NOT_ITS_OWN.search(seen.exception) or ABORTED.search(seen.message):
             continue
         if CUT_OFF.search(seen.exception) and _is_not_the_first(evidence, failure):

@@ -1,4 +1,7 @@
-"""Lets a task write down its stacks when asked by a signal, where nobody may read its memory.
+"""Lets a task write down its stacks when asked by a signal, and its last words by itself.
+
+It also lets `import holdfast` work where Holdfast is not installed: found last of all, and only
+what runs inside of a task.
 
 The launcher puts this file's folder first on PYTHONPATH. Python imports `sitecustomize` once, at
 its start: we take our folder off the path again, and let the user's own `sitecustomize` follow.
@@ -10,6 +13,7 @@ import os
 import sys
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - no pathlib here
+_IN_TASK = os.path.dirname(_FOLDER)  # noqa: PTH120
 _FD = 200  # out of the way of programs that count on the lowest number
 
 
@@ -58,6 +62,39 @@ def _tidy(path, pid, empty):  # type: ignore[no-untyped-def]
         pass
 
 
+class _Alone:
+    """Finds `holdfast` when nobody else does: what a program of the user may call, no more."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):  # type: ignore[no-untyped-def]
+        if name != "holdfast":
+            return None
+        from importlib.util import spec_from_file_location  # noqa: PLC0415
+
+        return spec_from_file_location(
+            name, _IN_TASK + "/__init__.py", submodule_search_locations=[_IN_TASK]
+        )
+
+
+def _said(kind, error, trace):  # type: ignore[no-untyped-def]
+    """As without us; then what it was, for the post-mortem."""
+    sys.__excepthook__(kind, error, trace)
+    for name in ("holdfast.in_task.last_words", "holdfast.last_words"):  # installed, or alone
+        try:
+            __import__(name)
+        except ImportError:
+            continue
+        sys.modules[name].write(error)
+        return
+
+
+def _excepthook(kind, error, trace):  # type: ignore[no-untyped-def]
+    try:
+        _said(kind, error, trace)  # type: ignore[no-untyped-call]
+    except Exception:  # noqa: BLE001 - its own end is what counts
+        pass
+
+
 def _begin():  # type: ignore[no-untyped-def]
     folder = os.environ.get("HOLDFAST_STACKS_DIR", "")
     try:
@@ -65,6 +102,9 @@ def _begin():  # type: ignore[no-untyped-def]
             _arm(folder)  # type: ignore[no-untyped-call]
     except Exception:  # noqa: BLE001 - never in the task's way
         pass
+    sys.meta_path.append(_Alone)
+    if os.environ.get("HOLDFAST_IN_TASK_DIR", "").startswith("/"):
+        sys.excepthook = _excepthook
 
 
 if __name__ == "sitecustomize":

@@ -1,0 +1,1 @@
+"""Its folder alone stands on the path while a task's Python starts: nothing else may be here."""

@@ -1,0 +1,42 @@
+"""What a task's own program has told of itself. One class per kind, as in facts.py."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.model.facts import Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossTold(Fact):
+    """What has become of a task's loss. Told when that changes, and again while it lasts."""
+
+    name: str  # loss, or whatever the program calls it
+    state: str  # fine, nan (not a number, or infinite), diverged
+    step: int
+    since_step: int = -1  # the first step that was told so
+    loss: float = 0.0  # where it is a number
+    first: float = 0.0  # what it was at the beginning
+    tells: int = 1  # how often in a row it was told so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceTold(Fact):
+    """Before its first step a task has found that not all tasks have built the same."""
+
+    about: str  # variable, layer, optimizer, loss, strategy, input, version, setting
+    name: str  # which variable, layer or setting
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what -> the tasks with it
+    stops: bool = True  # whether the program ends over it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorTold(Fact):
+    """An error of TensorFlow that a guard in the program saw."""
+
+    exception: str
+    message: str
+    code: str = ""  # UNAVAILABLE, ABORTED
+    op: str = ""
+    named: tuple[str, ...] = ()  # the tasks that its message speaks of
+    tries: int = 1
+    again: bool = False  # whether it is tried once more

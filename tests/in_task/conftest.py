@@ -1,0 +1,120 @@
+"""A real watcher, and programs that run as a task of its job."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from holdfast.agent.child import Child
+from holdfast.agent.in_task_env import in_task_env
+from holdfast.agent.watch import WatchOrder
+from holdfast.logdir.run_dir import create_run_dir
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact
+
+WORD_S_MAX = 60.0
+FactKind = TypeVar("FactKind", bound=Fact)
+
+
+class Job:
+    """A run directory, whoever watches it, and the programs of its tasks."""
+
+    def __init__(self, path: Path) -> None:
+        self.run_dir = create_run_dir(path)
+        self.run_dir.write_json("run.json", {})
+        self.run_dir.make_folder("stacks")
+        self.run_dir.make_folder("in-task")
+        self.folder = self.run_dir.path / "in-task"
+        self.watcher: Child | None = None
+        self.facts: list[Fact] = []
+        self._unread: list[Fact] = []
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def env(self, task: str = "worker:0", **more: str) -> dict[str, str]:
+        quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+        named = {"HOLDFAST_TASK": task, "HOLDFAST_ATTEMPT": "1"}  # as a plan does
+        return {**in_task_env(quiet, self.run_dir.path), **named, **more}
+
+    def watch(self) -> Child:
+        zero_s = time.monotonic()
+        order = WatchOrder(
+            run_dir=str(self.run_dir.path), addresses={}, zero_s=zero_s, host="host-a"
+        )
+        before = _inode(self.folder / "told.sock")
+        self.watcher = Child("holdfast.agent.watch", order, probe="watcher", host="host-a")
+        while _inode(self.folder / "told.sock") == before:  # it listens
+            time.sleep(0.01)
+        return self.watcher
+
+    def start(self, code: str, task: str = "worker:0", **more: str) -> "subprocess.Popen[bytes]":
+        """A task; whoever watches hears of it."""
+        logs = {
+            stream: self.run_dir.create_log(TaskId.parse(task), 1, stream)
+            for stream in ("out", "err")
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=self.env(task, **more),
+            stdin=subprocess.PIPE,
+            stdout=logs["out"],
+            stderr=logs["err"],
+        )
+        for fd in logs.values():
+            os.close(fd)
+        self._running.append(process)
+        if self.watcher:
+            self.watcher.started(TaskId.parse(task), process.pid)
+        return process
+
+    def done(
+        self, code: str, task: str = "worker:0", **more: str
+    ) -> "subprocess.CompletedProcess[str]":
+        """A program that runs to its end, with nobody who watches it."""
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            env=self.env(task, **more),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def heard(self, kind: type[FactKind], wanted: Callable[[FactKind], bool]) -> FactKind:
+        """The first fact that is wanted, of all that the watcher tells."""
+        until_s = time.monotonic() + WORD_S_MAX
+        assert self.watcher is not None
+        while (left_s := until_s - time.monotonic()) > 0:
+            while self._unread:
+                fact = self._unread.pop(0)
+                if isinstance(fact, kind) and wanted(fact):
+                    return fact
+            select.select([self.watcher.fd], [], [], left_s)
+            fresh = self.watcher.hear()
+            assert fresh is not None, "the watcher has ended"
+            self.facts += fresh
+            self._unread += fresh
+        raise AssertionError(f"it was not told; the last words: {self.facts[-5:]}")
+
+    def close(self) -> None:
+        for process in self._running:
+            process.kill()
+            process.communicate()
+        if self.watcher:
+            self.watcher.kill()
+        self.run_dir.close()
+
+
+def _inode(path: Path) -> int:
+    return path.stat().st_ino if path.exists() else 0
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    found = Job(tmp_path / "run")
+    yield found
+    found.close()
