@@ -53,7 +53,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         if still and _is_small(frames):
             used, wanted = _shares(evidence, task, still)
             if wanted >= BUSY_SHARE:
-                yield _proof(evidence, looks, frames, still, used_s=used * still.still_s)
+                yield _proof(evidence, looks, frames, still, used_share=used)
 
 
 def _in_own_code(looks: list[StacksSeen]) -> list[StacksSeen]:
@@ -96,20 +96,24 @@ def _proof(
     frames: list[Frame],
     still: TaskStill,
     *,
-    used_s: float,
+    used_share: float,
 ) -> Proof:
-    """Sure, when it has computed for longer than it ever paused: starved of cores, that is late."""
+    """Sure, when it has computed for longer than it ever paused: starved of cores, that is late.
+
+    That it still stands still, the newest look says as well as who measures it now and then.
+    """
     task = still.task
+    stood_s = max(still.still_s, looks[-1].at_s - (still.at_s - still.still_s))
     functions = listed(dict.fromkeys(frame.name for frame in frames))
     files = listed(dict.fromkeys(frame.file.rpartition("/")[2] for frame in frames))
-    sure = still.usual_s > 0 and used_s >= HABITS * still.usual_s
+    sure = still.usual_s > 0 and used_share * stood_s >= HABITS * still.usual_s
     alone = not _others_go_on(evidence, task, looks[0].at_s)
     return Proof(
         facts=(looks[0], looks[-1], still),
         culprit=task,
         confidence=Confidence.HIGH if sure and alone else Confidence.LIKELY,
         says=f"{task} turns in circles in its own code: no progress for"
-        f" {seconds_text(still.still_s)}, all the while busy, and each of {len(looks)} looks in"
+        f" {seconds_text(stood_s)}, all the while busy, and each of {len(looks)} looks in"
         f" {seconds_text(looks[-1].at_s - looks[0].at_s)} found it in {functions} of {files}",
         do=(
             f"give the loop at {frames[-1]} ({frames[-1].name}) a limit",
