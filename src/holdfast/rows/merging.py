@@ -253,6 +253,8 @@ def _check_output(target: Path, *, force: bool) -> None:
             raise _exists(target)
         with journal:
             if not _was_published(target, journal):
+                if journal.past.plan is None:  # killed when only the folder itself was left
+                    journal.remove()
                 raise _exists(target)
 
 

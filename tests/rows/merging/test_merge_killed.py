@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.rows import merge_fill, merge_journal, sealing
-from holdfast.rows.errors import Unwritable
+from holdfast.rows.errors import Refused, Unwritable
 from holdfast.rows.merge_journal import Journal
 from holdfast.rows.merging import merge
 from holdfast.rows.verifying import verify_merged
@@ -159,3 +159,16 @@ def test_after_an_io_error_nothing_of_the_try_is_believed(
     assert not output.exists()
     assert not merge(logdir, output).is_resumed
     assert verify_merged(output) > 0
+
+
+def test_killed_when_only_the_empty_folder_was_left_nothing_stays(
+    logdir: Path, tmp_path: Path, write: Call
+) -> None:
+    write(logdir)
+    output = tmp_path / "all.h5"
+    merge(logdir, output)
+    left = Journal(output).folder
+    left.mkdir()
+    with pytest.raises(Refused, match="exists already"):
+        merge(logdir, output)
+    assert not left.exists()
