@@ -46,7 +46,7 @@ test: check hosts ## All tests: the pure half with its coverage, then real proce
 	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile $(APART)
 	$(BIN)/pytest -q --durations=25 tests --ignore tests/pure $(addprefix --ignore ,$(APART))
 
-bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said (4 hours)
+bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said; rows (7 hours)
 	$(BIN)/python -m bench.output
 	$(BIN)/python -m bench.diagnose --full
 	$(BIN)/python -m bench.on_ray
@@ -59,6 +59,12 @@ bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judg
 	$(BIN)/python -m bench.peers
 	$(BIN)/python -m bench.estimator
 	$(BIN)/python -m bench.soak
+	$(BIN)/python -m bench.rows
+	$(BIN)/python -m bench.rows.central
+	$(BIN)/python -m bench.rows.merging
+	$(BIN)/python -m bench.rows.crash
+	$(BIN)/python -m bench.rows.stress
+	$(BIN)/python -m bench.rows.rescue
 
 bench-faults: $(MADE) hosts ## Strike jobs while they train, in 100 ways, and judge what is said (1 hour)
 	$(BIN)/python -m bench.running
