@@ -4,7 +4,7 @@ ENV := .venv
 BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 # These share nothing with each other, so that both cores may run them at once.
-APART := tests/logs tests/rows
+APART := tests/check tests/in_task tests/logdir tests/logs tests/rows tests/views tests/wire
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo check docs hosts test bench bench-faults lock clean
