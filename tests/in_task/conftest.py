@@ -46,9 +46,9 @@ class Job:
         order = WatchOrder(
             run_dir=str(self.run_dir.path), addresses={}, zero_s=zero_s, host="host-a"
         )
-        before = _inode(self.folder / "told.sock")
+        before = _birth(self.folder / "told.sock")
         self.watcher = Child("holdfast.agent.watch", order, probe="watcher", host="host-a")
-        while _inode(self.folder / "told.sock") == before:  # it listens
+        while _birth(self.folder / "told.sock") == before:  # it listens
             time.sleep(0.01)
         return self.watcher
 
@@ -109,8 +109,9 @@ class Job:
         self.run_dir.close()
 
 
-def _inode(path: Path) -> int:
-    return path.stat().st_ino if path.exists() else 0
+def _birth(path: Path) -> int:
+    """When it was made: the number of a file that is gone is given again at once."""
+    return path.stat().st_ctime_ns if path.exists() else 0
 
 
 @pytest.fixture

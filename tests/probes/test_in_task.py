@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -17,10 +18,10 @@ import os, threading
 lock = threading.Lock()
 def load():
     with lock:
-        print("ready", flush=True)
         threading.Event().wait()
 threading.Thread(target=load, daemon=True).start()
 while not lock.locked(): pass
+print("ready", flush=True)
 with lock: pass
 """
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -58,6 +59,15 @@ def start(tmp_path: Path, dumps: Path) -> Iterator[Start]:
         process.communicate()
 
 
+def wait_until_asleep(pid: int) -> None:
+    """Every thread of it waits, in two looks."""
+    asleep = 0
+    while asleep < 2:
+        stats = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/stat")]
+        asleep = asleep + 1 if all(") S " in stat for stat in stats) else 0
+        time.sleep(0.02)
+
+
 def said(code: str, env: Mapping[str, str], *options: str) -> str:
     done = subprocess.run(
         [sys.executable, *options, "-c", code], env=env, capture_output=True, text=True, check=True
@@ -70,6 +80,7 @@ def test_where_memory_may_not_be_read_the_task_tells_itself(
     start: Start, dumps: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = start(DEADLOCKED)
+    wait_until_asleep(process.pid)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setenv("PATH", "/nowhere")
     for _ in range(2):  # and once more: the first answer stays in the file
