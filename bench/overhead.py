@@ -3,8 +3,10 @@
 Step times come from one training whose watchers are frozen (SIGSTOP) in a tenth of a second of
 every two, in an order drawn anew for each pair, so that a noisy machine touches both sides alike;
 what was measured while strangers took a part of the machine is left out. What a frozen Holdfast
-left undone it makes up for as soon as it is thawed: all its work falls into the other half, and
-counts twice. The run lasts until the interval is narrow, or the time is over.
+left undone it makes up for once it is thawed, so that an awake window holds more of its work than
+one of an undisturbed run. How much more is measured in the same run, by processor time between
+freezes and in stretches without any, and what the steps lose is divided by it; both are printed.
+The run lasts until the interval is narrow, or the time is over.
 Whole runs with Holdfast and without are compared too, and judged by nobody: they differ by more
 than the bar from one run to the next. Last, processor time and memory of Holdfast's own
 processes beside eight tasks that train, once all of them do; the start is told apart.
@@ -61,16 +63,21 @@ def judge_steps(most_s: float) -> int:
     if steps < STEPS_MIN:
         print(f"FAIL  {steps} steps are too few: the bar asks for {STEPS_MIN}")
         return 1
-    ratio = median_ratio(pairs)
+    raw = median_ratio(pairs)
+    ratio = raw.eased(max(1.0, found.crowding))
     held = ratio.high <= RATIO_MAX
     frozen_ms = 1000 * median(took_s for pair in pairs for took_s in pair.frozen)
     print(f"{steps} steps of {frozen_ms:.1f} ms in {len(pairs)} pairs of windows")
-    print(f"{_word(held=held)}  median step, watched over frozen: {ratio} (bar: {RATIO_MAX})")
+    print(
+        f"      our processor time: {found.undisturbed_share:.2%} of a core undisturbed,"
+        f" {found.awake_share:.2%} in awake windows: {found.crowding:.2f} x"
+    )
+    print(f"      median step, awake windows over frozen ones: {raw}")
+    print(f"{_word(held=held)}  median step, watched over not: {ratio} (bar: {RATIO_MAX})")
     if not held and ratio.low <= RATIO_MAX:
         print("      the interval lies on both sides of the bar: this machine is too noisy to tell")
     means = paired_ratio([(fmean(pair.frozen), fmean(pair.awake)) for pair in pairs])
-    print(f"      mean step, watched over frozen: {means}")
-    print(f"      processor time of all our processes meanwhile: {found.cpu_share:.2%} of a core")
+    print(f"      mean step, awake windows over frozen ones: {means}")
     return 0 if held else 1
 
 

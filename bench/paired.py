@@ -18,6 +18,11 @@ class Ratio:
     high: float
     pairs: int
 
+    def eased(self, by: float) -> "Ratio":
+        """With what is above 1 (or below) divided by this."""
+        middle, low, high = (1 + (one - 1) / by for one in (self.middle, self.low, self.high))
+        return Ratio(middle, low, high, self.pairs)
+
     def __str__(self) -> str:
         return f"{self.middle:.4f} (95 % of {self.pairs} pairs: {self.low:.4f} to {self.high:.4f})"
 

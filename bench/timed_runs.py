@@ -11,10 +11,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 from bench.cluster import HERE, free_ports
 from bench.footprint import MARK, Clock, cpu_s, freeze, own_processes, thaw
@@ -28,11 +29,13 @@ WINDOW_STEPS_MIN = 5
 BLOCK_PAIRS = 10  # long enough to see what strangers took: the kernel counts in hundredths
 OTHERS_MAX = 0.10  # of all cores: a block in which strangers took more tells nothing
 LOOK_EVERY_BLOCKS = 20
+UNDISTURBED_S = 10.0  # after as many blocks: how much Holdfast works when nobody freezes it
 PAIRS_MIN = 100
 PRECISE = 0.003  # half of the interval: enough to tell on which side of the bar it lies
 START_S_MAX = 120.0
 END_S_MAX = 60.0
 SEED = 20
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,21 @@ class Frozen:
 
     every: list[Pair]
     quiet: list[Pair]  # those of them in which strangers took next to nothing
-    cpu_share: float  # of one core, that Holdfast took during the whole run
+    awake_share: float  # of one core, that Holdfast takes while it is awake between freezes
+    undisturbed_share: float  # and while nobody freezes it
+
+    @property
+    def crowding(self) -> float:
+        """How much more it works in an awake window, to make up for the frozen ones."""
+        return self.awake_share / self.undisturbed_share if self.undisturbed_share else 1.0
+
+
+@dataclass(slots=True)
+class Worked:
+    """Processor time of all our processes, and the time in which it was taken."""
+
+    cpu_s: float = 0.0
+    took_s: float = 0.0
 
 
 def measure_frozen(most_s: float) -> Frozen:
@@ -99,20 +116,24 @@ def measure_frozen(most_s: float) -> Frozen:
         front = _start_holdfast(folder, STEPS_WITHOUT_END)
         with _ending([front]):
             _wait_for_steps(folder, [front])
-            ours = own_processes(str(folder), str(PROGRAM))
-            began_s, before_s = time.monotonic(), sum(cpu_s(one.pid) for one in ours)
             windows: list[Window] = []
-            for number, block in enumerate(_freeze_now_and_then(folder, most_s), 1):
-                windows += block
-                looks = number % LOOK_EVERY_BLOCKS == 0
-                if looks and _is_precise(pairs_of(_steps(folder), _quiet(windows))):
+            between, undisturbed = Worked(), Worked()
+            blocks = _freeze_now_and_then(folder, most_s)
+            while fresh := _worked_in(between, folder, lambda: _some(blocks)):
+                windows += fresh
+                _worked_in(undisturbed, folder, lambda: time.sleep(UNDISTURBED_S))
+                if _is_precise(pairs_of(_steps(folder), _quiet(windows))):
                     break
             if front.poll() is not None:
                 raise RuntimeError(f"the training ended by itself:\n{_words(folder)}")
-            spent_s = sum(cpu_s(one.pid) for one in ours) - before_s
             steps, quiet = _steps(folder), _quiet(windows)
-            share = spent_s / (time.monotonic() - began_s)
-            return Frozen(pairs_of(steps, windows), pairs_of(steps, quiet), share)
+            frozen_s = sum(one.ended_s - one.began_s for one in windows if one.frozen)
+            return Frozen(
+                pairs_of(steps, windows),
+                pairs_of(steps, quiet),
+                between.cpu_s / (between.took_s - frozen_s),
+                undisturbed.cpu_s / undisturbed.took_s,
+            )
 
 
 def median_ratio(pairs: list[Pair]) -> Ratio:
@@ -137,6 +158,19 @@ def pairs_of(steps: list[Step], windows: list[Window]) -> list[Pair]:
         for pair in pairs.values()
         if min(len(pair.frozen), len(pair.awake)) >= WINDOW_STEPS_MIN
     ]
+
+
+def _worked_in(worked: Worked, folder: Path, act: Callable[[], Result]) -> Result:
+    pids = [one.pid for one in own_processes(str(folder), str(PROGRAM))]
+    began_s, before_s = time.monotonic(), sum(map(cpu_s, pids))
+    result = act()
+    worked.cpu_s += sum(map(cpu_s, pids)) - before_s
+    worked.took_s += time.monotonic() - began_s
+    return result
+
+
+def _some(blocks: Iterator[list[Window]]) -> list[Window]:
+    return [one for block in itertools.islice(blocks, LOOK_EVERY_BLOCKS) for one in block]
 
 
 def _quiet(windows: list[Window]) -> list[Window]:

@@ -23,7 +23,9 @@ from holdfast.wire.door import Request, ask
 START_S = 30.0  # how long the supervisor may take until it answers
 DRAIN_S = 10.0  # how long the last lines may wait for somebody to take them
 LAST_S = 5.0  # how long the supervisor may take to go, once it has said that all is over
-PAUSE_S, PAUSE_S_MAX = 0.04, 0.2
+PAUSE_S = 0.04  # while there is more to show than one look takes
+CALM_S, CALM_S_MAX = 0.1, 0.2  # for eyes
+PIPE_CALM_S, PIPE_CALM_S_MAX = 0.2, 0.4  # for files and programs
 REST_FOR_WORK, REST_S_MAX = 33, 0.5  # showing a flood takes 3 % of a core, not more
 NICENESS = 5  # showing must not take a core from training
 
@@ -74,15 +76,16 @@ class Front:
         self._asked = signals  # those that are not yet passed on
         self._interrupts = 0
         self._ready_by_s = time.monotonic() + START_S
+        self._is_tty = sys.stdout.isatty()
         self._screen = Screen(
             1,
             width=width(),
             colour=colour,
-            is_tty=sys.stdout.isatty(),
+            is_tty=self._is_tty,
             tasks=[str(task) for task in tasks],
         )
         self._watch = Watch(
-            run_dir, tasks, self._screen, shown=shown, is_tty=sys.stdout.isatty(), joins=joins
+            run_dir, tasks, self._screen, shown=shown, is_tty=self._is_tty, joins=joins
         )
 
     def run(self) -> int:
@@ -91,6 +94,9 @@ class Front:
             signal.signal(signal.SIGHUP, self._hang_up)
         os.nice(NICENESS)
         began_s = time.monotonic()
+        calm_s, calm_s_max = (
+            (CALM_S, CALM_S_MAX) if self._is_tty else (PIPE_CALM_S, PIPE_CALM_S_MAX)
+        )
         pause_s = PAUSE_S
         while self._watch.ended is None:
             # Asked first: the last words of one that has gone by now are read after this.
@@ -100,7 +106,9 @@ class Front:
             self._pass_on()
             if gone and not busy and self._watch.ended is None:
                 self._lost_supervisor()
-            pause_s = PAUSE_S if busy else min(pause_s * 1.5, PAUSE_S_MAX)
+            pause_s = calm_s if busy else min(max(pause_s, calm_s) * 1.5, calm_s_max)
+            if self._watch.is_behind:
+                pause_s = PAUSE_S
             rest_s = REST_FOR_WORK * (time.process_time() - began_cpu_s)
             time.sleep(min(max(pause_s, rest_s), REST_S_MAX))
         left = self._drain(began_s)

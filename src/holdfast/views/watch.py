@@ -72,6 +72,7 @@ class Watch:
         self._run_dir = run_dir
         self._screen = screen
         self._shown = tuple(task for task in tasks if task in shown)
+        self._is_tty = is_tty
         self._behind_max = BEHIND_BYTES_MAX if is_tty else PIPE_BEHIND_BYTES_MAX
         self._journal = follow_journal(run_dir)
         self._marks = {task: TaskMark(task=str(task), mark="·") for task in tasks}
@@ -82,9 +83,11 @@ class Watch:
         self._joins = joins  # a run that goes on: its past is in the logs, not here
         self._history = joins  # until the journal was read once
         self.ended: AttemptEnded | None = None
+        self.is_behind = False  # the last step left something for the next
 
     def step(self, at_s: float, *, width: int) -> bool:
         """Show what is new; whether there was anything."""
+        self.is_behind = False
         busy = self._follow_journal()
         if busy and self.ended is None:
             self._follow_findings()
@@ -92,6 +95,11 @@ class Watch:
         busy = self._show_own() or busy
         for followed in self._followed.values():
             busy = self._follow(followed, at_s) or busy
+        if self._is_tty:
+            self._show_status(at_s, width)
+        return busy
+
+    def _show_status(self, at_s: float, width: int) -> None:
         self._screen.resize(width)
         words = " · Ctrl-C to stop"
         if all(mark.mark in {"✓", "✗", "■"} for mark in self._marks.values()):
@@ -99,7 +107,6 @@ class Watch:
         words = words if width > len(words) * 3 else ""
         status = status_text(self._marks.values(), elapsed_s=at_s, width=width - len(words) - 1)
         self._screen.set_status(status + words)
-        return busy
 
     def say(self, line: str) -> None:
         """A line of our own, as soon as the screen takes it: nobody waits for that."""
@@ -199,6 +206,7 @@ class Watch:
         """Show more of a log. What the screen does not take now stays where it is: on disk."""
         shown = self._show(followed)
         if followed.waiting:
+            self.is_behind = True
             return shown
         counting = False
         if followed.behind > self._behind_max:
@@ -210,6 +218,7 @@ class Watch:
         followed.waiting.extend(
             lines.feed(chunk, at_s=at_s) if chunk else lines.tick(at_s=at_s),
         )
+        self.is_behind = self.is_behind or counting
         return self._show(followed) or shown or bool(chunk) or counting
 
     def _show(self, followed: Followed) -> bool:
@@ -228,6 +237,7 @@ class Watch:
 
     def _read(self, followed: Followed, at_s: float) -> bytes:
         chunk = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
+        self.is_behind = self.is_behind or len(chunk) == CHUNK_BYTES
         if chunk[:1] == b"\0":
             # Zeros may be what a task wrote, or what --keep-bytes has released before we came.
             kept_from = os.lseek(followed.fd, followed.offset, os.SEEK_DATA)
