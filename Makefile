@@ -57,7 +57,7 @@ bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judg
 	$(BIN)/python bench/fuzz_spec.py
 	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.peers
-	$(BIN)/python -m bench.estimator
+	$(BIN)/python -m bench.foreign
 	$(BIN)/python -m bench.soak
 	$(BIN)/python -m bench.rows
 	$(BIN)/python -m bench.rows.central

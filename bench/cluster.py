@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from bench.fault import Config, Effect
 from bench.launcher import load
+from bench.output.envs import bin_of
 from bench.starts import is_listening
 
 HERE = Path(__file__).parent
@@ -32,10 +33,12 @@ class Workload:
     program: str
     roles: Mapping[str, int]
     options: tuple[str, ...] = ()
+    env: str = ""  # the name of its environment, where it is not ours
 
     def command(self, *options: str) -> list[str]:
         program = HERE / "workloads" / f"{self.program}.py"
-        return [sys.executable, str(program), *self.options, *options]
+        python = str(bin_of(self.env) / "python") if self.env else sys.executable
+        return [python, str(program), *self.options, *options]
 
     def run_options(self, roles: Mapping[str, int] | None = None) -> list[str]:
         """For `holdfast run`."""

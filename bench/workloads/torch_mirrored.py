@@ -1,8 +1,10 @@
-"""The same lockstep job as mirrored.py, for torchrun: PyTorch, all-reduced over gloo."""
+"""The same lockstep job as mirrored.py in PyTorch, all-reduced over gloo: torchrun's, or ours."""
 
+import os
 import time
 
 import faulty
+import member
 import torch  # type: ignore[import-not-found]  # it lives in an environment of its own
 import torch.distributed as dist  # type: ignore[import-not-found]
 from committed import Faults
@@ -19,10 +21,20 @@ def main() -> None:
     faults = Faults(told)
     faults.start(in_steps=True)
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    join()
     train(told, faults)
     dist.destroy_process_group()
     print("done", flush=True)
+
+
+def join() -> None:
+    """torchrun says in the environment who we are; `holdfast run` says it in TF_CONFIG."""
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
+        return
+    me = member.from_tf_config()
+    place = f"tcp://{me.first_address}"
+    dist.init_process_group("gloo", init_method=place, rank=me.number, world_size=me.total)
 
 
 def train(told: faulty.Options, faults: Faults) -> None:
@@ -47,7 +59,7 @@ def train_step(weights: torch.Tensor, bias: torch.Tensor) -> float:
             dist.all_reduce(variable.grad)
             variable.sub_(LEARNING_RATE * variable.grad / dist.get_world_size())
             variable.grad = None
-    return float(loss)
+    return float(loss.detach())
 
 
 if __name__ == "__main__":
