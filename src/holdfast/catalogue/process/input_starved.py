@@ -37,7 +37,7 @@ from holdfast.model.words import seconds_text
 
 LOOKS_MIN, LOOKS_COUNTED = 3, 12
 OVER_S = 3.0
-MOST = 0.8  # of the looks
+MOST = 2 / 3  # of the looks: between two batches it does something else
 GENERATORS = ("from_generator_op.py", "script_ops.py")
 
 
@@ -45,7 +45,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     for task in evidence.tasks:
         looks = looks_at(evidence, task)[-LOOKS_COUNTED:]
         places = [place for look in looks if (place := _waits_at(look))]
-        enough = len(places) >= max(LOOKS_MIN, MOST * len(looks))
+        enough = len(looks) >= LOOKS_MIN and len(places) >= MOST * len(looks)
         if enough and looks[-1].at_s - looks[0].at_s >= OVER_S:
             harm = _harm(evidence, task, looks[-1])
             if harm is not None:
