@@ -34,6 +34,7 @@ EVERY_S, EVERY_S_MAX = 1.0, 5.0
 EVERY_S_MIN = 0.4  # while something is about to be known: stacks, a stop, a cut
 HURRY_LOOKS_MAX = 40  # of these; each usual look gives one back
 REST_FOR_WORK = 200  # never much more than 0.5 % of a core, however many tasks there are
+FRESH = 0.2  # how much the last round counts in what rounds cost
 FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are known
 TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
 LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
@@ -78,6 +79,7 @@ class Watcher:
         self._family_s = self._trainer_s = -FAMILY_EVERY_S
         self._due_s = self._clock.at_s()  # when the next look should come
         self._cpu_s = time.process_time()  # when the last round began
+        self._round_s = 0.0  # of a core: what a round costs, of late
 
     def _told_look(self) -> list[ToldLook]:
         """One, or none where no socket can be made: then steps are read from logs, as ever."""
@@ -185,11 +187,12 @@ class Watcher:
         return max(0.0, self._due_s - self._clock.at_s())
 
     def _rest_s(self) -> float:
-        """The more a round costs, the longer the pause."""
+        """The more rounds cost, the longer the pauses; one dear round must not make us blind."""
         if self._hurries():
             return EVERY_S_MIN
         used_s = time.process_time() - self._cpu_s
-        return min(max(EVERY_S, REST_FOR_WORK * used_s), EVERY_S_MAX)
+        self._round_s += FRESH * (used_s - self._round_s)
+        return min(max(EVERY_S, REST_FOR_WORK * self._round_s), EVERY_S_MAX)
 
     def _hurries(self) -> bool:
         """Whether something is just about to be known; not for ever, for looks cost."""
