@@ -228,7 +228,7 @@ def test_a_segment_with_a_wrong_checksum_is_doubtful(tmp_path: Path, reader: Rea
     seal_folder(tmp_path / "logs")
     segment = next((tmp_path / "logs").rglob("*.h5"))
     good = rescue_file(segment, tmp_path / "good.h5", reader)
-    assert by_name(good)["/loss"].checked_by == "the segment's crc32"
+    assert by_name(good)["/loss"].checked_by == "the segment's checksum"
     with h5py.File(segment, "r") as file:
         offset = file["loss"].id.get_offset()
     content = bytearray(segment.read_bytes())

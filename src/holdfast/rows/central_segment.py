@@ -1,7 +1,9 @@
 """One central segment: rows of many sources in the order of their arrival, each with its origin."""
 
+import json
+import mmap
 import os
-import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,21 +11,36 @@ from typing import Any, Final
 
 import numpy as np
 
-from holdfast.rows import crc as checksums
 from holdfast.rows import storage
 from holdfast.rows.central_state import STATE
 from holdfast.rows.central_tail import LogFile, Piece
+from holdfast.rows.errors import RowsError, Unwritable
+from holdfast.rows.frames import HEADER_BYTES, SUMMED_FROM
 from holdfast.rows.layout import CENTRAL, FORMAT
+from holdfast.rows.merge_plan import Unit
+from holdfast.rows.merge_rows import unpacked
+from holdfast.rows.publishing import begin_sync
 from holdfast.rows.schema import Dataset
-from holdfast.rows.segment import BLOCK, BLOCKS, DATASETS, GROUP, write_json
+from holdfast.rows.segment import (
+    BLOCK,
+    BLOCKS,
+    DATASETS,
+    GROUP,
+    read_json,
+    read_open_segment,
+    write_json,
+)
+from holdfast.rows.sums import Sum, sum_of
 
 ARRIVAL: Final = "arrival"
 ORIGIN: Final = np.dtype(
     [("source", "<u4"), ("first_row", "<u8"), ("rows", "<u4"), ("time_ns", "<u8")]
 )
-_SMALL_BYTES: Final = 1 << 15  # pieces below are gathered; those above are copied one by one
-_BUFFER_BYTES: Final = 1 << 18  # stays in the processor's cache between reading and writing
-_GATHER_BYTES: Final = 1 << 20
+_SMALL_BYTES: Final = 1 << 15  # pieces below are read together if they lie near each other
+_READ_BYTES: Final = 1 << 20
+_WRITE_BYTES: Final = 4 << 20  # file systems take much at once in larger pages
+_DO: Final = "make room, or mend the disk: the rows are safe in their logs"
+_HEAD_BYTES: Final = HEADER_BYTES - SUMMED_FROM  # of a frame's header, what its sum covers
 
 
 class Differs(Exception):  # noqa: N818 - reads as what it says
@@ -49,18 +66,25 @@ class Plan:
     is_changed: bool = False
 
 
-def write_central(path: Path, plan: Plan, state: dict[str, Any]) -> None:
+def new_buffer() -> memoryview:
+    """For write_central, again and again. It begins on a page: processors copy such ones faster."""
+    return memoryview(mmap.mmap(-1, _WRITE_BYTES))
+
+
+def write_central(path: Path, plan: Plan, state: dict[str, Any], buffer: memoryview) -> None:
     """Writes all of the plan into a new file; Differs if a log is not as it was written."""
     with storage.create(path) as file:
         told: list[dict[str, Any]] = []
         for name, dataset in plan.datasets.items():
             pieces = plan.pieces.get(name, [])
             rows = sum(piece.rows for piece in pieces)
-            write = _write_packed if storage.is_packed(dataset) else _write_plain
+            if storage.is_packed(dataset):
+                xxh3 = _write_packed(file, dataset, pieces, rows)
+            else:
+                offset = storage.create_plain(file, dataset, rows)
+                xxh3 = copy_plain(file.id.get_vfd_handle(), offset, pieces, buffer)
             told.append(
-                dataset.to_json()
-                | {"first_row": plan.first_rows[name], "rows": rows}
-                | write(file, dataset, pieces, rows)
+                dataset.to_json() | {"first_row": plan.first_rows[name], "rows": rows, "xxh3": xxh3}
             )
         group = file.create_group(GROUP)
         group.attrs["format"] = FORMAT
@@ -75,63 +99,117 @@ def write_central(path: Path, plan: Plan, state: dict[str, Any]) -> None:
         for name, origins in plan.origins.items():
             table = np.array(origins, dtype=ORIGIN)
             arrival.create_dataset(name, data=table, track_times=False)
+    _check(path, plan, state)
 
 
-def _write_plain(file: Any, dataset: Dataset, pieces: list[Piece], rows: int) -> dict[str, Any]:
-    offset = storage.create_plain(file, dataset, rows)
-    if not rows:
-        return {"crc32": 0}
-    return {"crc32": copy_plain(file.id.get_vfd_handle(), offset, pieces)}
+def _check(path: Path, plan: Plan, state: dict[str, Any]) -> None:
+    """Reads again what HDF5 wrote: of a disk that is full for a moment, it forgets some errors.
+
+    Plain rows are not compared: we write them ourselves, and hear of every error.
+    """
+    rows = {name: sum(one.rows for one in plan.pieces.get(name, ())) for name in plan.datasets}
+    try:
+        with storage.open_finished(path) as file:
+            segment, group = read_open_segment(path, file), file[GROUP]
+            came = {name: group[ARRIVAL][name][()].tolist() for name in plan.origins}
+            is_whole = (
+                {stored.dataset.name: stored.rows for stored in segment.datasets} == rows
+                and group[BLOCKS][()].tolist() == plan.blocks
+                and came == plan.origins
+                and read_json(group, STATE) == json.loads(json.dumps(state))
+            )
+        for stored in segment.datasets:
+            if storage.is_packed(stored.dataset):
+                deque(unpacked(Unit(segment, stored)), maxlen=0)
+    except (KeyError, ValueError, TypeError, AttributeError, OSError, RowsError) as error:
+        raise Unwritable(f"{path} was not written whole: {error}", do=_DO) from error
+    if not is_whole:
+        raise Unwritable(f"{path} was not written whole", do=_DO)
 
 
-def _write_packed(file: Any, dataset: Dataset, pieces: list[Piece], rows: int) -> dict[str, Any]:
+def _write_packed(file: Any, dataset: Dataset, pieces: list[Piece], rows: int) -> int:
     target = storage.create_packed(file, dataset, rows)
-    crc_of = storage.text_crc if dataset.is_text else storage.crc_of_rows
-    crc = 0
+    add, xxh3 = storage.adds(dataset), Sum()
     for piece in pieces:
-        payload = os.pread(piece.log.fd, piece.nbytes, piece.offset)
-        if len(payload) < piece.nbytes or zlib.crc32(payload, piece.head_crc) != piece.crc:
+        span = _HEAD_BYTES + piece.nbytes
+        summed = memoryview(os.pread(piece.log.fd, span, piece.offset - _HEAD_BYTES))
+        if sum_of(summed) != piece.xxh3:
             raise Differs(piece)
-        values = dataset.unpack(payload, piece.rows)
-        crc = crc_of(values, crc)
+        values = dataset.unpack(summed[_HEAD_BYTES:], piece.rows)
+        add(xxh3, values)
         target.append(values)
     target.finish()
-    return {"crc32": crc}
+    return xxh3.intdigest()
 
 
-def copy_plain(fd: int, offset: int, pieces: list[Piece]) -> int:
-    """Puts the pieces' bytes behind each other; returns the checksum of them all.
-
-    Each byte is read once, compared and written while it is still in the cache. What a fresh log
-    holds in large pieces is not compared: its checksums go into the segment's as they are.
-    """
-    buffer = memoryview(bytearray(_GATHER_BYTES))
-    crc = filled = 0
+def copy_plain(fd: int, offset: int, pieces: list[Piece], buffer: memoryview) -> int:
+    """Puts the pieces' bytes behind each other; returns the checksum of them all."""
+    copying = _Copying(fd, offset, buffer)
     for start, end in _runs(pieces):
-        first = pieces[start]
-        if first.nbytes >= _SMALL_BYTES:
-            crc = _flush(fd, offset, buffer[:filled], crc)
-            offset += filled
-            filled = 0
-            _copy_large(fd, offset, first, buffer[:_BUFFER_BYTES])
-            own = first.crc ^ checksums.shifted(first.head_crc, first.nbytes)
-            crc = checksums.joined(crc, own, first.nbytes)
-            offset += first.nbytes
-            continue
-        span = pieces[end - 1].offset + pieces[end - 1].nbytes - first.offset
-        window = memoryview(os.pread(first.log.fd, span, first.offset))
-        for piece in pieces[start:end]:
-            at = piece.offset - first.offset
-            payload = window[at : at + piece.nbytes]
-            if zlib.crc32(payload, piece.head_crc) != piece.crc:
+        if pieces[start].nbytes >= _SMALL_BYTES:
+            copying.take(pieces[start])
+        else:
+            copying.take_near(pieces[start:end])
+    return copying.finish()
+
+
+class _Copying:
+    """Rows on their way into a file: each piece is compared with its checksum, then written."""
+
+    def __init__(self, fd: int, offset: int, buffer: memoryview) -> None:
+        self._fd = fd
+        self._offset = offset
+        self._buffer = buffer
+        self._filled = 0
+        self._xxh3 = Sum()
+
+    def take(self, piece: Piece) -> None:
+        """One piece, of any size."""
+        log, at, end = piece.log.fd, piece.offset, piece.offset + piece.nbytes
+        found = Sum(os.pread(log, _HEAD_BYTES, at - _HEAD_BYTES))
+        self._make_room(piece.nbytes)
+        while at < end:
+            room = self._buffer[self._filled : self._filled + end - at]
+            got = os.preadv(log, [room], at)
+            if not got:
                 raise Differs(piece)
-            if filled + piece.nbytes > _GATHER_BYTES:
-                crc = _flush(fd, offset, buffer[:filled], crc)
-                offset += filled
-                filled = 0
-            buffer[filled : filled + piece.nbytes] = payload
-            filled += piece.nbytes
-    return _flush(fd, offset, buffer[:filled], crc)
+            found.update(room[:got])
+            self._filled += got
+            at += got
+            if self._filled == len(self._buffer):
+                self._flush()
+        if found.intdigest() != piece.xxh3:
+            raise Differs(piece)
+
+    def take_near(self, pieces: list[Piece]) -> None:
+        """Small pieces of one log, in the order of their places there: read at once."""
+        start = pieces[0].offset - _HEAD_BYTES
+        end = pieces[-1].offset + pieces[-1].nbytes
+        window = memoryview(os.pread(pieces[0].log.fd, end - start, start))
+        for piece in pieces:
+            at = piece.offset - start
+            if sum_of(window[at - _HEAD_BYTES : at + piece.nbytes]) != piece.xxh3:
+                raise Differs(piece)
+            self._make_room(piece.nbytes)
+            behind = self._filled + piece.nbytes
+            self._buffer[self._filled : behind] = window[at : at + piece.nbytes]
+            self._filled = behind
+
+    def finish(self) -> int:
+        self._flush()
+        return self._xxh3.intdigest()
+
+    def _make_room(self, nbytes: int) -> None:
+        if nbytes > len(self._buffer) - self._filled:
+            self._flush()
+
+    def _flush(self) -> None:
+        content = self._buffer[: self._filled]
+        self._xxh3.update(content)
+        storage.write_all(self._fd, content, self._offset)
+        begin_sync(self._fd, self._offset, self._filled)
+        self._offset += self._filled
+        self._filled = 0
 
 
 def _runs(pieces: list[Piece]) -> Iterator[tuple[int, int]]:
@@ -151,28 +229,5 @@ def _is_near(piece: Piece, log: LogFile, offset: int) -> bool:
     return (
         piece.log is log
         and piece.nbytes < _SMALL_BYTES
-        and 0 <= piece.offset - offset <= _GATHER_BYTES - _SMALL_BYTES
+        and 0 <= piece.offset - offset <= _READ_BYTES - _SMALL_BYTES
     )
-
-
-def _copy_large(fd: int, offset: int, piece: Piece, buffer: memoryview) -> None:
-    is_compared = not piece.log.is_fresh
-    crc = piece.head_crc if is_compared else piece.crc
-    at, end = piece.offset, piece.offset + piece.nbytes
-    while at < end:
-        got = os.preadv(piece.log.fd, [buffer[: min(len(buffer), end - at)]], at)
-        if not got:
-            raise Differs(piece)
-        if is_compared:
-            crc = zlib.crc32(buffer[:got], crc)
-        storage.write_all(fd, buffer[:got], offset)
-        at += got
-        offset += got
-    if crc != piece.crc:
-        raise Differs(piece)
-
-
-def _flush(fd: int, offset: int, content: memoryview, crc: int) -> int:
-    if content:
-        storage.write_all(fd, content, offset)
-    return zlib.crc32(content, crc)

@@ -2,8 +2,6 @@
 
 import json
 import os
-import struct
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,41 +12,36 @@ from holdfast.rows.frames import (
     ATTRIBUTES,
     DECLARATION,
     END,
+    HEADER,
     HEADER_BYTES,
     LOG_HEADER,
     MAGIC,
     MORE_FOLLOWS,
     ROWS,
+    SUMMED_FROM,
     frame_at,
 )
 from holdfast.rows.layout import log_name, part_number
 from holdfast.rows.reading_log import LogContent
 from holdfast.rows.schema import Dataset
+from holdfast.rows.sums import sum_of
 
 DESCRIPTION_BYTES_MAX = 1 << 20
 GROUPS_WAITING_MAX = 1 << 16
 LOOKED_BEHIND_BYTES_MAX = 256 << 20
 _WINDOW_BYTES = 1 << 16
-_HEADER = struct.Struct("<4sBBHIQQQI")
-_CRC_AT = HEADER_BYTES - 4
 
 
 class LogFile:
-    """One log that is being read. `bad_at` is where a copy found a checksum that differs.
+    """One log that is being read. `bad_at` is where a copy found a checksum that differs."""
 
-    `is_fresh`: begun on this host while we ran. Then its bytes come from the memory of this
-    kernel, and no crash can have torn what the file's length covers: the checksums of its frames
-    are carried on into the segment without being computed again.
-    """
+    __slots__ = ("bad_at", "fd", "is_ended", "is_kept", "number", "path")
 
-    __slots__ = ("bad_at", "fd", "is_ended", "is_fresh", "is_kept", "number", "path")
-
-    def __init__(self, path: Path, number: int, bad_at: int | None, *, is_fresh: bool) -> None:
+    def __init__(self, path: Path, number: int, bad_at: int | None) -> None:
         self.path = path
         self.number = number
         self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self.bad_at = bad_at
-        self.is_fresh = is_fresh and bad_at is None
         self.is_ended = False
         self.is_kept = False
 
@@ -59,7 +52,7 @@ class LogFile:
 
 
 class Piece(NamedTuple):
-    """Rows of one dataset in one frame; `crc` is the frame's, `head_crc` that of its header."""
+    """Rows of one dataset in one frame; `xxh3` is the frame's."""
 
     log: LogFile
     dataset: Dataset
@@ -68,8 +61,7 @@ class Piece(NamedTuple):
     time_ns: int
     offset: int
     nbytes: int
-    crc: int
-    head_crc: int
+    xxh3: int
 
 
 class Group(NamedTuple):
@@ -91,11 +83,9 @@ class Tail:
         folder: Path,
         position: Position,
         *,
-        fresh_from: int | None,
         bad: Mapping[Path, int],
         warn: Callable[[str], None],
     ) -> None:
-        """`fresh_from`: logs from this number on were begun on this host while we ran."""
         self.folder = folder
         self.is_aside = False
         self.is_at_end = False  # whether the last look saw all that there was
@@ -111,7 +101,6 @@ class Tail:
         self._datasets: dict[int, Dataset] = {}
         self._window = b""
         self._window_at = 0
-        self._fresh_from = fresh_from
 
     def look(self, *, nbytes_max: int) -> None:
         """Puts what is new, up to about this much, into `waiting`."""
@@ -162,8 +151,7 @@ class Tail:
 
     def _open(self, number: int) -> None:
         path = self.folder / log_name(number)
-        is_fresh = self._fresh_from is not None and number >= self._fresh_from
-        self._log = LogFile(path, number, self._bad.get(path), is_fresh=is_fresh)
+        self._log = LogFile(path, number, self._bad.get(path))
         self._at = 0
         self._window = b""
         self._datasets = {}
@@ -226,25 +214,21 @@ class Tail:
             header = self._header(log, at)
             if len(header) < HEADER_BYTES:
                 return None
-            magic, kind, flags, number, rows, length, first_row, time_ns, crc = _HEADER.unpack(
+            magic, xxh3, kind, flags, number, rows, length, first_row, time_ns = HEADER.unpack(
                 header
             )
             offset = at + HEADER_BYTES
             if magic != MAGIC or length > size - offset:
                 return None
-            head_crc = zlib.crc32(header[:_CRC_AT])
             if kind == ROWS:
                 dataset = self._datasets.get(number)
                 if dataset is None or not _fits(dataset, rows, length):
                     return None
-                pieces.append(
-                    Piece(log, dataset, rows, first_row, time_ns, offset, length, crc, head_crc)
-                )
+                pieces.append(Piece(log, dataset, rows, first_row, time_ns, offset, length, xxh3))
             else:
                 text = self._text(log, kind, offset, length)
-                if zlib.crc32(text, head_crc) != crc or not self._described(
-                    log, kind, number, text, attrs
-                ):
+                is_whole = sum_of(header[SUMMED_FROM:] + text) == xxh3
+                if not is_whole or not self._described(log, kind, number, text, attrs):
                     return None
             at = offset + length
             nbytes += length

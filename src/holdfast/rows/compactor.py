@@ -6,17 +6,16 @@ contains each source, so that whoever goes on, after whatever end, goes on exact
 
 import heapq
 import os
-import socket
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from holdfast.rows import lease, publishing, reading
-from holdfast.rows.central_segment import Differs, Plan, write_central
+from holdfast.rows import lease, publishing, reading, storage
+from holdfast.rows.central_segment import Differs, Plan, new_buffer, write_central
 from holdfast.rows.central_state import State, central_folder, published
 from holdfast.rows.central_tail import Group, LogFile, Piece, Tail, remove_contained
 from holdfast.rows.errors import Held, RowsError, unwritable
@@ -70,16 +69,16 @@ class Compactor:
         self._warned: set[str] = set()
         self._lease = _taken(self._folder)
         self._renew_at_s = time.monotonic() + RENEW_S
+        storage.hdf5()  # if it is missing, this is the time to say so
+        self._buffer = new_buffer()
         self._bad: dict[Path, int] = {}
         self._differs: dict[tuple[Path, int], int] = {}
         self._tails: dict[str, Tail] = {}
         self._others: set[str] = set()
-        self._old: set[str] = set()
         self._unpublished: deque[_Unpublished] = deque()
         self._publisher = ThreadPoolExecutor(1, thread_name_prefix="holdfast-rows-publish")
         self._look_for_left_at_s = 0.0
         self._begun = 0
-        self._host = socket.gethostname()
         for left in self._folder.glob(".*.tmp"):
             left.unlink(missing_ok=True)
         self._state = State()
@@ -146,7 +145,6 @@ class Compactor:
     def _begin(self) -> None:
         """From what is published."""
         self._begun += 1
-        self._old = {folder.name for folder in self._rows.iterdir()}
         for tail in self._tails.values():
             tail.close()
         self._tails = {}
@@ -161,25 +159,17 @@ class Compactor:
             name = folder.name
             if name in self._tails or name in self._others or not task_of_folder(name):
                 continue
-            about = read_source(folder)
-            way = about.get("way")
+            way = read_source(folder).get("way")
             if way == CENTRAL:
                 remove_contained(folder, self._state.position(name).log)
                 self._tails[name] = Tail(
                     folder,
                     self._state.position(name),
-                    fresh_from=self._fresh_from(name, about),
                     bad=self._bad,
                     warn=self._warn_once,
                 )
             elif way is not None:  # else its writer is about to say it
                 self._others.add(name)
-
-    def _fresh_from(self, name: str, about: dict[str, Any]) -> int | None:
-        """See LogFile: from which log on we were there when it was begun, on this host."""
-        if name in self._old or not (about.get("is_remote") or about.get("host") == self._host):
-            return None
-        return 1
 
     def _take(self) -> bool:
         """Moves what waits into the plan, in the order of time, until it is full."""
@@ -296,34 +286,35 @@ class Compactor:
         target = self._folder / segment_name(plan.number)
         private = target.with_name(temporary_name(target.name))
         try:
-            write_central(private, plan, self._state.to_json())
+            write_central(private, plan, self._state.to_json(), self._buffer)
         except Differs as error:
-            private.unlink(missing_ok=True)
+            publishing.discard(private)
             self._look_again(error)
             return
         except OSError as error:
-            private.unlink(missing_ok=True)
+            publishing.discard(private)
             raise unwritable(private, error) from error
+        except RowsError:
+            publishing.discard(private)
+            raise
         if len(self._unpublished) >= UNPUBLISHED_MAX:
             self._collect_first()
-        self._unpublished.append(
-            _Unpublished(
-                self._publisher.submit(self._publish, private, target),
-                self._released(),
-                plan.number,
-            )
-        )
+        before = self._unpublished[-1].future if self._unpublished else None
+        future = self._publisher.submit(self._publish, private, target, before)
+        self._unpublished.append(_Unpublished(future, self._released(), plan.number))
 
-    def _publish(self, private: Path, target: Path) -> None:
-        publishing.sync_file(private)
-        if not self._lease.is_ours():
-            raise Held(f"{self._folder} has another compactor", do="let one of them run")
+    def _publish(self, private: Path, target: Path, before: Future[None] | None) -> None:
         try:
+            if before is not None:
+                before.result()  # it says that all before it is there, so that must be
+            publishing.sync_file(private)
+            if not self._lease.is_ours():
+                raise Held(f"{self._folder} has another compactor", do="let one of them run")
             publishing.publish_new(private, target)
         except FileExistsError as error:
             raise Held(f"{target} was made by another compactor", do="let one run") from error
         finally:
-            private.unlink(missing_ok=True)
+            publishing.discard(private)
 
     def _released(self) -> list[LogFile]:
         return [log for tail in self._tails.values() for log in tail.released()]
@@ -345,7 +336,7 @@ class Compactor:
         for log in logs:
             log.close()
             if not log.is_kept:
-                log.path.unlink(missing_ok=True)
+                publishing.discard(log.path)
 
     def _look_again(self, error: Differs) -> None:
         """Over a network file system the bytes may come late: believe it when it stays so."""

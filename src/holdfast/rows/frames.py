@@ -2,23 +2,26 @@
 
 import os
 import struct
-import zlib
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from holdfast.rows.sums import SUM_BYTES, Sum, sum_of
+
 MAGIC = b"HFR1"
 LOG_HEADER, DECLARATION, ROWS, ATTRIBUTES, END = range(5)
 MORE_FOLLOWS = 1
-HEADER_BYTES = 40
 # A frame holds at most this much, or one row; a larger batch is a group of frames.
 FRAME_PAYLOAD_BYTES = 4 << 20
 ROW_BYTES_MAX = 1 << 30
 DESCRIPTION_BYTES_MAX = 16 << 20
 _WINDOW_BYTES = 1 << 20
-_HEAD = struct.Struct("<4sBBHIQQQ")
-_HEADER = struct.Struct("<4sBBHIQQQI")
-_CRC = struct.Struct("<I")
+# A header begins with the magic and the sum of all that is behind the sum, to the frame's end.
+SUMMED_FROM = len(MAGIC) + SUM_BYTES
+pack_begin = struct.Struct("<4sQ").pack
+pack_rest = struct.Struct("<BBHIQQQ").pack
+HEADER = struct.Struct("<4sQBBHIQQQ")
+HEADER_BYTES = HEADER.size
 
 
 class Frame(NamedTuple):
@@ -47,24 +50,24 @@ def header_of(
     kind: int, payload: bytes, *, time_ns: int, flags: int = 0, dataset_id: int = 0, rows: int = 0,
     first_row: int = 0,
 ) -> bytes:  # fmt: skip
-    """The 40 bytes that go before this payload."""
-    head = _HEAD.pack(MAGIC, kind, flags, dataset_id, rows, len(payload), first_row, time_ns)
-    return head + _CRC.pack(zlib.crc32(payload, zlib.crc32(head)))
+    """The bytes that go before this payload."""
+    rest = pack_rest(kind, flags, dataset_id, rows, len(payload), first_row, time_ns)
+    found = Sum(rest)
+    found.update(payload)
+    return pack_begin(MAGIC, found.intdigest()) + rest
 
 
 def frame_at(buffer: bytes | memoryview, start: int) -> Frame | None:
     """The whole frame at this place of a buffer, or None: for those who look behind damage."""
     if len(buffer) - start < HEADER_BYTES:
         return None
-    magic, kind, flags, dataset_id, rows, nbytes, first_row, time_ns, crc = _HEADER.unpack_from(
+    magic, xxh3, kind, flags, dataset_id, rows, nbytes, first_row, time_ns = HEADER.unpack_from(
         buffer, start
     )
     offset = start + HEADER_BYTES
     if magic != MAGIC or nbytes > len(buffer) - offset:
         return None
-    view = memoryview(buffer)
-    head_crc = zlib.crc32(view[start : offset - _CRC.size])
-    if zlib.crc32(view[offset : offset + nbytes], head_crc) != crc:
+    if sum_of(memoryview(buffer)[start + SUMMED_FROM : offset + nbytes]) != xxh3:
         return None
     return Frame(kind, flags, dataset_id, rows, nbytes, first_row, time_ns, offset)
 
@@ -81,7 +84,7 @@ def scan(fd: int, total_bytes: int) -> Generator[tuple[Frame, bytes], None, Tail
         header = window.read(at, HEADER_BYTES)
         if len(header) < HEADER_BYTES:
             return Tail(at, total_bytes, "the last frame is cut")
-        magic, kind, flags, dataset_id, rows, nbytes, first_row, time_ns, crc = _HEADER.unpack(
+        magic, xxh3, kind, flags, dataset_id, rows, nbytes, first_row, time_ns = HEADER.unpack(
             header
         )
         offset = at + HEADER_BYTES
@@ -91,14 +94,14 @@ def scan(fd: int, total_bytes: int) -> Generator[tuple[Frame, bytes], None, Tail
             return Tail(at, total_bytes, "the last frame is cut")
         if kind != ROWS and nbytes > DESCRIPTION_BYTES_MAX:
             return Tail(at, total_bytes, "a description is too long")
-        found = zlib.crc32(header[: -_CRC.size])
+        found = Sum(header[SUMMED_FROM:])
         if nbytes <= _WINDOW_BYTES or kind != ROWS:
             payload = window.read(offset, nbytes)
-            found = zlib.crc32(payload, found)
+            found.update(payload)
         else:
             payload = b""
-            found = _crc_of_file(fd, offset, nbytes, found)
-        if found != crc:
+            _add_file(found, fd, offset, nbytes)
+        if found.intdigest() != xxh3:
             return Tail(at, total_bytes, "a checksum differs")
         yield Frame(kind, flags, dataset_id, rows, nbytes, first_row, time_ns, offset), payload
         at = offset + nbytes
@@ -122,12 +125,12 @@ class _Window:
         return self._bytes[start : start + nbytes]
 
 
-def _crc_of_file(fd: int, offset: int, nbytes: int, crc: int) -> int:
+def _add_file(found: Sum, fd: int, offset: int, nbytes: int) -> None:
+    """Goes on over so many bytes of a file; over fewer if it ends before."""
     while nbytes > 0:
         piece = os.pread(fd, min(nbytes, _WINDOW_BYTES), offset)
         if not piece:
-            return -1
-        crc = zlib.crc32(piece, crc)
+            return
+        found.update(piece)
         offset += len(piece)
         nbytes -= len(piece)
-    return crc

@@ -120,6 +120,8 @@ def bring_in(path: Path, *, task: str, wait_s: float = WAIT_S) -> int:
             if time.monotonic() >= until_s:
                 raise
             time.sleep(LOOK_AGAIN_S)
+        except OSError as error:
+            raise unwritable(path, error) from error
         else:
             break
     try:
@@ -183,7 +185,7 @@ class _Bringing:
 
     def _append(self, private: Path, new: list[Found], contained: Contained) -> None:
         h5py = storage.hdf5()
-        with h5py.File(private, "a", locking=False) as file:
+        with storage.writing(private), h5py.File(private, "a", locking=False) as file:
             for name in dict.fromkeys(block.dataset.name for _, block, _ in new):
                 mine = [one for one in new if one[1].dataset.name == name]
                 target = _dataset(file, mine[0][1].dataset, self.path)
@@ -196,6 +198,8 @@ class _Bringing:
                     rows = np.concatenate(together) if len(together) > 1 else together[0]
                     target[at : at + len(rows)] = rows
                     at += len(rows)
+                # A chunk that finds no room when the dataset is closed is gone, and h5py is silent.
+                target.flush()
                 for source, block, _ in mine:
                     contained.setdefault(source, {})[name] = block.first_row + block.rows
             group = file.require_group(GROUP)

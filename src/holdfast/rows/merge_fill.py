@@ -3,7 +3,6 @@
 import errno
 import mmap
 import os
-import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +17,8 @@ from holdfast.rows.merge_journal import Journal
 from holdfast.rows.merge_order import Order
 from holdfast.rows.merge_plan import Unit
 from holdfast.rows.merge_rows import UnitRows, differs, mapped
-from holdfast.rows.merge_steps import CHECK, CHECK_CRC_AT, Meter, Step
+from holdfast.rows.merge_steps import CHECK, CHECK_XXH3_AT, Meter, Step
+from holdfast.rows.sums import SUM_BYTES, sum_of
 
 _STEPS_AHEAD_MAX: Final = 4  # copied and not yet checked
 _PIECE_BYTES: Final = 8 << 20
@@ -56,7 +56,7 @@ class Filling:
             for step in steps:
                 expected = self._copy(fd, step)
                 at = self._places.rows[step.target.dataset.id]
-                waiting.append((step, expected, checks.submit(crc_at, view, at, step)))
+                waiting.append((step, expected, checks.submit(sum_at, view, at, step)))
                 unsynced_bytes += step.nbytes
                 if unsynced_bytes >= _SYNC_BYTES:
                     # Begun now, the disk works while we copy; the end waits for the rest.
@@ -71,11 +71,11 @@ class Filling:
         self._journal.flush()
 
     def _settle(self, fd: int, step: Step, expected: int, check: "Future[int]") -> None:
-        crc = check.result()
-        if crc != expected:
+        xxh3 = check.result()
+        if xxh3 != expected:
             raise self._why(step)
-        place = self._places.checks + step.number * CHECK.itemsize + CHECK_CRC_AT
-        storage.write_all(fd, memoryview(crc.to_bytes(4, "little")), place)
+        place = self._places.checks + step.number * CHECK.itemsize + CHECK_XXH3_AT
+        storage.write_all(fd, memoryview(xxh3.to_bytes(SUM_BYTES, "little")), place)
         self._journal.done(step.number, step.nbytes)
         self._meter.add(step.nbytes)
 
@@ -83,7 +83,7 @@ class Filling:
         """Which of the two is wrong: what was read, or what was written."""
         if step.unit is not None:
             unit = step.target.units[step.unit]
-            if crc_of_unit(unit) != unit.stored.crc32:
+            if sum_of_unit(unit) != unit.stored.xxh3:
                 return differs(unit)
         return RowsError(
             f"{self._path}: {step.target.dataset.name} does not read back as it was written",
@@ -97,7 +97,7 @@ class Filling:
         if step.unit is not None:
             unit = target.units[step.unit]
             copy_unit(unit, fd, at)
-            return unit.stored.crc32
+            return unit.stored.xxh3
         if self._rows is None or self._rows[0] != target.dataset.id:
             self._rows = (target.dataset.id, UnitRows(target))
         order = self._orders[target.dataset.name]
@@ -128,17 +128,16 @@ def copy_unit(unit: Unit, fd: int, at: int) -> None:
             left, offset, at = left - count, offset + count, at + count
 
 
-def crc_at(view: mmap.mmap, at: int, step: Step) -> int:
+def sum_at(view: mmap.mmap, at: int, step: Step) -> int:
     """The checksum of the rows of a step, as they now lie in the merged file."""
     first = at + step.first * step.target.dataset.row_bytes
     with memoryview(view) as whole, whole[first : first + step.nbytes] as rows:
-        return zlib.crc32(rows)
+        return sum_of(rows)
 
 
-def crc_of_unit(unit: Unit) -> int:
+def sum_of_unit(unit: Unit) -> int:
     """The checksum of plain rows as they now lie in their segment."""
-    rows = mapped(unit)
-    return storage.crc_of_rows(rows, 0)
+    return sum_of(storage.bytes_of(mapped(unit)))
 
 
 @contextmanager

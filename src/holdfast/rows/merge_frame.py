@@ -1,6 +1,5 @@
 """The merged file before its plain rows are in: all metadata, all space, text, compressed rows."""
 
-import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from holdfast.rows.merge_steps import CHECK, Meter, Step
 from holdfast.rows.publishing import private_path, publish
 from holdfast.rows.schema import Dataset
 from holdfast.rows.segment import GROUP, chunks_of, write_json
+from holdfast.rows.sums import Sum
 
 FORMAT: Final = "holdfast-merged/1"
 CHECKS: Final = "checks"
@@ -65,8 +65,8 @@ def make_frame(
             _write_sources(group, plan)
             table = np.zeros(len(steps), dtype=CHECK)
             for step in steps:
-                crc = packed.checksums.get(step.number, 0)
-                table[step.number] = (step.target.dataset.id, crc, step.first, step.rows)
+                xxh3 = packed.checksums.get(step.number, 0)
+                table[step.number] = (step.target.dataset.id, xxh3, step.first, step.rows)
             at = storage.create_plain(group, Dataset(0, CHECKS, to_spec(CHECK)), len(steps))
             if len(steps):
                 storage.write_plain(file.id.get_vfd_handle(), at, [table])
@@ -116,7 +116,9 @@ class _Packed:
             source: Takes = unpack(target, self._folder)
             for step in steps:
                 rows = source.take(order.rows(step.first, step.first + step.rows))
-                self.checksums[step.number] = storage.crc_of(target.dataset)(rows, 0)
+                xxh3 = Sum()
+                storage.adds(target.dataset)(xxh3, rows)
+                self.checksums[step.number] = xxh3.intdigest()
                 self._to_read.append(step)
                 appending.append(rows)
                 self._meter.add(step.nbytes)
@@ -124,7 +126,7 @@ class _Packed:
 
     def _copy(self, appending: storage.Appending, step: Step) -> None:
         unit = step.target.units[step.unit or 0]
-        self.checksums[step.number] = unit.stored.crc32
+        self.checksums[step.number] = unit.stored.xxh3
         is_last = step.first + step.rows == step.target.rows
         if not _copy_chunks(appending, unit, is_last=is_last):
             self._to_read.append(step)
@@ -136,31 +138,30 @@ class _Packed:
         with storage.open_finished(path) as file:
             for step in self._to_read:
                 dataset = step.target.dataset
-                crc = crc_of_packed(file[dataset.name], dataset, step.first, step.rows)
-                if crc != self.checksums[step.number]:
+                xxh3 = sum_of_packed(file[dataset.name], dataset, step.first, step.rows)
+                if xxh3 != self.checksums[step.number]:
                     raise RowsError(
                         f"{path}: {dataset.name} does not read back as it was written",
                         do="look at the disk and the memory of this host, then merge again",
                     )
 
 
-def crc_of_packed(made: Any, dataset: Dataset, first: int, rows: int) -> int:
+def sum_of_packed(made: Any, dataset: Dataset, first: int, rows: int) -> int:
     """The checksum of some rows of text or of compressed rows."""
-    crc_of = storage.crc_of(dataset)
+    add, xxh3 = storage.adds(dataset), Sum()
     view = made.asstr() if dataset.is_text else made
     at_once = storage.TEXT_ROWS if dataset.is_text else max(
         storage.chunk_rows_of(dataset), storage.WRITE_BYTES // dataset.row_bytes
     )  # fmt: skip
-    crc = 0
     for start in range(first, first + rows, at_once):
-        crc = crc_of(np.asarray(view[start : min(start + at_once, first + rows)]), crc)
-    return crc
+        add(xxh3, np.asarray(view[start : min(start + at_once, first + rows)]))
+    return xxh3.intdigest()
 
 
 def _copy_chunks(appending: storage.Appending, unit: Unit, *, is_last: bool) -> bool:
     """Copies chunks as they are, if they fit; whether they did."""
     stored, path = unit.stored, unit.segment.path
-    if stored.dataset.is_text or stored.packed_crc32 is None:
+    if stored.dataset.is_text or stored.packed_xxh3 is None:
         return False
     if not is_last and stored.rows % appending.chunk_rows:
         return False
@@ -170,14 +171,14 @@ def _copy_chunks(appending: storage.Appending, unit: Unit, *, is_last: bool) -> 
             return False
         if not appending.is_at_a_chunk:
             return False
-        first, crc = appending.rows, 0
+        first, packed = appending.rows, Sum()
         for mask, chunk in chunks_of(made):
-            crc = zlib.crc32(chunk, crc)
+            packed.update(chunk)
             rows = min(appending.chunk_rows, stored.rows - (appending.rows - first))
             appending.copy_chunk(chunk, mask, rows)
-    if crc != stored.packed_crc32:
+    if packed.intdigest() != stored.packed_xxh3:
         raise differs(unit)
-    if crc != _crc_of_chunks(appending.made, first, appending.rows):
+    if packed.intdigest() != _sum_of_chunks(appending.made, first, appending.rows):
         raise RowsError(
             f"{appending.made.file.filename}: {stored.dataset.name} does not read back as it was "
             "written",
@@ -186,12 +187,12 @@ def _copy_chunks(appending: storage.Appending, unit: Unit, *, is_last: bool) -> 
     return True
 
 
-def _crc_of_chunks(made: Any, first: int, behind: int) -> int:
-    crc = 0
+def _sum_of_chunks(made: Any, first: int, behind: int) -> int:
+    packed = Sum()
     rest = (0,) * (len(made.shape) - 1)
     for row in range(first, behind, made.chunks[0]):
-        crc = zlib.crc32(made.id.read_direct_chunk((row, *rest))[1], crc)
-    return crc
+        packed.update(made.id.read_direct_chunk((row, *rest))[1])
+    return packed.intdigest()
 
 
 def _filters(made: Any) -> list[Any]:

@@ -71,7 +71,7 @@ class Plan:
         for segment in self.segments:
             digest.update(f"{segment.task}.{segment.incarnation}.{segment.number}\n".encode())
             for one in segment.datasets:
-                digest.update(f"{one.dataset} {one.first_row} {one.rows} {one.crc32}\n".encode())
+                digest.update(f"{one.dataset} {one.first_row} {one.rows} {one.xxh3}\n".encode())
         return digest.hexdigest()
 
 

@@ -14,6 +14,7 @@ from holdfast.rows import storage
 from holdfast.rows.errors import Damaged
 from holdfast.rows.merge_plan import Target, Unit
 from holdfast.rows.storage import Rows
+from holdfast.rows.sums import Sum
 
 MAPS_MAX: Final = 256  # files that are looked into at a time
 Numbers = npt.NDArray[np.int64]
@@ -117,7 +118,7 @@ class UnpackedText:
 def unpacked(unit: Unit) -> Any:
     """The rows of a packed unit, some at a time; Damaged if they are not what was sealed."""
     stored, path = unit.stored, unit.segment.path
-    crc = 0
+    add, xxh3 = storage.adds(stored.dataset), Sum()
     at_once = rows_at_once(unit)
     with storage.open_finished(path) as file, reading(path, stored.dataset.name):
         made = file[stored.dataset.name]
@@ -125,9 +126,9 @@ def unpacked(unit: Unit) -> Any:
             made = made.asstr()
         for first in range(0, stored.rows, at_once):
             rows = np.asarray(made[first : first + at_once])
-            crc = storage.crc_of(stored.dataset)(rows, crc)
+            add(xxh3, rows)
             yield rows
-    if crc != stored.crc32:
+    if xxh3.intdigest() != stored.xxh3:
         raise differs(unit)
 
 

@@ -14,9 +14,9 @@ STEP_BYTES: Final = 32 << 20
 TEXT_STEP_ROWS: Final = 1 << 16
 # What the merged file says of itself, step by step: `holdfast rows verify` reads it.
 CHECK: Final = np.dtype(
-    [("dataset", "<u4"), ("crc32", "<u4"), ("first_row", "<u8"), ("rows", "<u8")]
+    [("dataset", "<u4"), ("xxh3", "<u8"), ("first_row", "<u8"), ("rows", "<u8")]
 )
-CHECK_CRC_AT: Final = 4
+CHECK_XXH3_AT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.rows import layout, storage
 from holdfast.rows.errors import Damaged, Refused, RowsError, Unwritable, unwritable
-from holdfast.rows.merge_fill import Filling, crc_at, crc_of_unit, opened
+from holdfast.rows.merge_fill import Filling, opened, sum_at, sum_of_unit
 from holdfast.rows.merge_frame import Places, make_frame
 from holdfast.rows.merge_journal import Journal
 from holdfast.rows.merge_order import Order, orders
@@ -202,7 +202,7 @@ class _Merging:
         for target in plan.targets:
             if target.dataset.name in ordered and not target.is_packed:
                 for unit in target.units:
-                    if crc_of_unit(unit) != unit.stored.crc32:
+                    if sum_of_unit(unit) != unit.stored.xxh3:
                         raise differs(unit)
         plain = [step for step in steps if not step.target.is_packed]
         past = self._journal.past
@@ -221,8 +221,8 @@ def _still_good(path: Path, steps: list[Step], places: Places, done: int) -> int
         for step in steps:
             if step.number >= done:
                 break
-            crc = crc_at(view, places.rows[step.target.dataset.id], step)
-            if crc != table[step.number]["crc32"]:
+            xxh3 = sum_at(view, places.rows[step.target.dataset.id], step)
+            if xxh3 != int(table[step.number]["xxh3"]):
                 return step.number
     return done
 

@@ -1,11 +1,15 @@
 """A file appears whole or not at all: a private name, fsync, rename, fsync of the folder."""
 
+import ctypes
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from holdfast.rows.layout import sync_folder, temporary_name
+
+_SYNC_FILE_RANGE_WRITE = 2
 
 
 @contextmanager
@@ -15,7 +19,7 @@ def private_path(target: Path) -> Iterator[Path]:
     try:
         yield private
     finally:
-        private.unlink(missing_ok=True)
+        discard(private)
 
 
 def publish(private: Path, target: Path) -> None:
@@ -39,9 +43,30 @@ def publish_new(private: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
+def discard(path: Path) -> None:
+    """Removes what is superfluous; where the disk refuses, whoever starts next removes it."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
 def sync_file(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def begin_sync(fd: int, offset: int, nbytes: int) -> None:
+    """The disk begins with these bytes, so that the fsync at the end finds little left to do."""
+    _sync_file_range()(fd, offset, nbytes, _SYNC_FILE_RANGE_WRITE)
+
+
+@cache
+def _sync_file_range() -> Callable[..., object]:
+    """Linux has it. It promises nothing; of a write that failed the fsync tells."""
+    found = getattr(ctypes.CDLL(None), "sync_file_range", None)
+    if found is None:
+        return lambda *_: None
+    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return found  # type: ignore[no-any-return]

@@ -170,6 +170,10 @@ def ends_in_order(path: Path) -> bool:
         return False
     finally:
         os.close(fd)
-    at = tail.rfind(frames.MAGIC + bytes([frames.END]))
-    found = frames.frame_at(tail, at) if at >= 0 else None
-    return found is not None and found.offset + found.nbytes == len(tail)
+    at = tail.rfind(frames.MAGIC)
+    while at >= 0:
+        found = frames.frame_at(tail, at)
+        if found is not None:
+            return found.kind == frames.END and found.offset + found.nbytes == len(tail)
+        at = tail.rfind(frames.MAGIC, 0, at)
+    return False

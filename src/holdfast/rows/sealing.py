@@ -17,7 +17,7 @@ from typing import Final
 from holdfast.rows import layout, storage
 from holdfast.rows.errors import Damaged, RowsError, unwritable
 from holdfast.rows.frames import MAGIC, MORE_FOLLOWS, Tail, frame_at
-from holdfast.rows.publishing import private_path, publish
+from holdfast.rows.publishing import discard, private_path, publish
 from holdfast.rows.reading import Part, Source, parts, read_part, source_in, sources
 from holdfast.rows.segment import write_segment
 
@@ -37,7 +37,7 @@ def seal(part: Part) -> Path:
     if not part.is_segment:
         with contextlib.suppress(FileNotFoundError):
             write_snapshot(part, target)
-            part.path.unlink()
+            discard(part.path)
         if not target.exists():
             raise Damaged(f"{part.path} is gone", do="look for who removed it")
     return target

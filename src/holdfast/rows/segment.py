@@ -1,7 +1,6 @@
 """A segment: the rows of one closed log as a plain HDF5 file that never changes again."""
 
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from holdfast.rows.errors import Damaged, RowsError
 from holdfast.rows.layout import FORMAT
 from holdfast.rows.reading import Block, PartContent
 from holdfast.rows.schema import Dataset
+from holdfast.rows.sums import SUM_OF_NOTHING, Sum
 
 GROUP: Final = "_holdfast"
 BLOCKS: Final = "blocks"
@@ -31,8 +31,8 @@ class Stored:
     dataset: Dataset
     first_row: int  # of this dataset in its source
     rows: int
-    crc32: int  # of the rows' bytes in order; of text, see storage.text_crc
-    packed_crc32: int | None = None  # of compressed chunks, in order, as they lie in the file
+    xxh3: int  # of the rows' bytes in order; of text, see storage.add_text
+    packed_xxh3: int | None = None  # of compressed chunks, in order, as they lie in the file
     offset: int = 0  # where plain rows begin in the file
 
     @property
@@ -41,18 +41,18 @@ class Stored:
 
     def to_json(self) -> dict[str, Any]:
         told = self.dataset.to_json() | {"first_row": self.first_row, "rows": self.rows}
-        return told | {"crc32": self.crc32, "packed_crc32": self.packed_crc32}
+        return told | {"xxh3": self.xxh3, "packed_xxh3": self.packed_xxh3}
 
     @classmethod
     def from_json(cls, told: dict[str, Any], *, offset: int = 0) -> "Stored":
         """A stranger's word: KeyError, TypeError, ValueError or Refused if it is none."""
-        packed = told.get("packed_crc32")
+        packed = told.get("packed_xxh3")
         return cls(
             dataset=Dataset.from_json(told),
             first_row=int(told["first_row"]),
             rows=int(told["rows"]),
-            crc32=int(told["crc32"]),
-            packed_crc32=None if packed is None else int(packed),
+            xxh3=int(told["xxh3"]),
+            packed_xxh3=None if packed is None else int(packed),
             offset=offset,
         )
 
@@ -137,27 +137,27 @@ def _write_plain(
     rows = sum(block.rows for block in blocks)
     offset = storage.create_plain(file, dataset, rows)
     fd = file.id.get_vfd_handle()
-    crc = storage.write_plain(fd, offset, map(content.rows_of, blocks)) if rows else 0
-    return {"crc32": crc}
+    if not rows:
+        return {"xxh3": SUM_OF_NOTHING}
+    return {"xxh3": storage.write_plain(fd, offset, map(content.rows_of, blocks))}
 
 
 def _write_packed(
     file: Any, dataset: Dataset, blocks: list[Block], content: PartContent
 ) -> dict[str, Any]:
     target = storage.create_packed(file, dataset, sum(block.rows for block in blocks))
-    crc_of = storage.text_crc if dataset.is_text else storage.crc_of_rows
-    crc = 0
+    add, xxh3 = storage.adds(dataset), Sum()
     for block in blocks:
         rows = content.rows_of(block)
-        crc = crc_of(rows, crc)
+        add(xxh3, rows)
         target.append(rows)
     target.finish()
     if dataset.is_text:
-        return {"crc32": crc}
-    packed = 0
+        return {"xxh3": xxh3.intdigest()}
+    packed = Sum()
     for _, chunk in chunks_of(target.made):
-        packed = zlib.crc32(chunk, packed)
-    return {"crc32": crc, "packed_crc32": packed}
+        packed.update(chunk)
+    return {"xxh3": xxh3.intdigest(), "packed_xxh3": packed.intdigest()}
 
 
 def chunks_of(made: Any) -> Iterator[tuple[int, bytes]]:

@@ -22,7 +22,7 @@ from holdfast.rows.receiver import Receiver
 from holdfast.rows.serve_settings import FAILED_CODE, HELD_CODE, Lines, Settings, warn
 
 _TICK_S = 0.02
-_TICK_S_MAX = 0.25
+_TICK_S_MAX = 0.05
 _TICK_SHARE = 20  # looking takes at most one part in so many
 
 

@@ -1,8 +1,8 @@
 """How a dataset lies in an HDF5 file of ours: plain bytes, packed chunks, or text."""
 
 import contextlib
+import errno
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from holdfast.rows.errors import Damaged, Missing
 from holdfast.rows.schema import Dataset
+from holdfast.rows.sums import Sum
 
 WRITE_BYTES: Final = 8 << 20  # handed to the system, or to HDF5, at once
 CHUNK_BYTES: Final = 1 << 20  # of a packed dataset, unless the user says how many rows
@@ -34,22 +35,29 @@ def hdf5() -> Any:
 @contextlib.contextmanager
 def create(path: Path, *, libver: str | None = None) -> Iterator[Any]:
     """A new file under a name that is ours alone: so it needs no lock."""
-    try:
-        with hdf5().File(
+    with (
+        writing(path),
+        hdf5().File(
             path,
             "x",
             libver=libver,
             locking=False,
             alignment_threshold=_ALIGNED_FROM_BYTES,
             alignment_interval=_PAGE_BYTES,
-        ) as file:
-            yield file
+        ) as file,
+    ):
+        yield file
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What HDF5 could not write is an OSError: of flushes and closes, h5py does not call it so."""
+    try:
+        yield
     except RuntimeError as error:
-        # What a close cannot write any more, h5py does not call an OSError.
-        number = str(error).partition("errno = ")[2].partition(",")[0]
-        if not number.isdecimal():
-            raise
-        raise OSError(int(number), os.strerror(int(number)), str(path)) from error
+        told = str(error).partition("errno = ")[2].partition(",")[0]
+        number = int(told) if told.isdecimal() else errno.EIO
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def open_finished(path: Path) -> Any:
@@ -164,6 +172,8 @@ class Appending:
 
     def finish(self) -> None:
         self._write(self._waiting_rows)
+        # A chunk that finds no room when the dataset is closed is gone, and h5py says nothing.
+        self.made.flush()
 
     def _write(self, count: int) -> None:
         if not count:
@@ -177,7 +187,7 @@ class Appending:
 
 def write_plain(fd: int, offset: int, batches: Iterable[Rows]) -> int:
     """Puts rows one after the other into a file; returns the checksum of their bytes."""
-    crc = 0
+    xxh3 = Sum()
     waiting: list[memoryview] = []
     waiting_bytes = 0
     for rows in batches:
@@ -185,17 +195,17 @@ def write_plain(fd: int, offset: int, batches: Iterable[Rows]) -> int:
         waiting.append(view)
         waiting_bytes += len(view)
         if waiting_bytes >= WRITE_BYTES:
-            crc = _write_joined(fd, offset, waiting, crc)
+            _write_joined(fd, offset, waiting, xxh3)
             offset += waiting_bytes
             waiting, waiting_bytes = [], 0
-    return _write_joined(fd, offset, waiting, crc)
+    _write_joined(fd, offset, waiting, xxh3)
+    return xxh3.intdigest()
 
 
-def _write_joined(fd: int, offset: int, views: list[memoryview], crc: int) -> int:
+def _write_joined(fd: int, offset: int, views: list[memoryview], xxh3: Sum) -> None:
     joined = views[0] if len(views) == 1 else memoryview(b"".join(views))
-    crc = zlib.crc32(joined, crc)
+    xxh3.update(joined)
     write_all(fd, joined, offset)
-    return crc
 
 
 def write_all(fd: int, content: memoryview, offset: int) -> None:
@@ -205,7 +215,7 @@ def write_all(fd: int, content: memoryview, offset: int) -> None:
         offset += written
 
 
-def text_crc(values: Rows, crc: int) -> int:
+def add_text(xxh3: Sum, values: Rows) -> None:
     """The checksum goes on over text: of each item its length in 4 bytes, then its UTF-8."""
     flat = values.reshape(-1)
     for start in range(0, len(flat), TEXT_ROWS):
@@ -213,15 +223,13 @@ def text_crc(values: Rows, crc: int) -> int:
         for value in flat[start : start + TEXT_ROWS]:
             item = value if isinstance(value, bytes) else value.encode()
             pieces += (len(item).to_bytes(4, "little"), item)
-        crc = zlib.crc32(b"".join(pieces), crc)
-    return crc
+        xxh3.update(b"".join(pieces))
 
 
-def crc_of_rows(rows: Rows, crc: int) -> int:
+def add_rows(xxh3: Sum, rows: Rows) -> None:
     """The checksum goes on over rows of numbers."""
-    if not rows.size:
-        return crc
-    return zlib.crc32(bytes_of(np.ascontiguousarray(rows)), crc)
+    if rows.size:
+        xxh3.update(bytes_of(np.ascontiguousarray(rows)))
 
 
 def bytes_of(rows: Rows) -> memoryview:
@@ -230,5 +238,6 @@ def bytes_of(rows: Rows) -> memoryview:
     return memoryview(flat)
 
 
-def crc_of(dataset: Dataset) -> Callable[[Rows, int], int]:
-    return text_crc if dataset.is_text else crc_of_rows
+def adds(dataset: Dataset) -> Callable[[Sum, Rows], None]:
+    """How a checksum goes on over rows of this dataset."""
+    return add_text if dataset.is_text else add_rows

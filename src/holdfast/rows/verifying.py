@@ -8,10 +8,11 @@ from typing import Any
 from holdfast.rows import storage
 from holdfast.rows.errors import Damaged, RowsError
 from holdfast.rows.layout import CENTRAL, rows_folder
-from holdfast.rows.merge_frame import CHECKS, crc_of_packed
+from holdfast.rows.merge_fill import sum_of_unit
+from holdfast.rows.merge_frame import CHECKS, sum_of_packed
 from holdfast.rows.merge_frame import FORMAT as MERGED
 from holdfast.rows.merge_plan import Unit, missing_rows
-from holdfast.rows.merge_rows import differs, mapped, reading, unpacked
+from holdfast.rows.merge_rows import differs, reading, unpacked
 from holdfast.rows.merge_steps import CHECK
 from holdfast.rows.reading import Part, parts, read_part, source_in, sources
 from holdfast.rows.schema import Dataset
@@ -47,7 +48,7 @@ def verify_segment(segment: Segment) -> int:
         if storage.is_packed(stored.dataset):
             for _ in unpacked(unit):
                 pass
-        elif stored.rows and storage.crc_of_rows(mapped(unit), 0) != stored.crc32:
+        elif stored.rows and sum_of_unit(unit) != stored.xxh3:
             raise differs(unit)
     return sum(stored.rows for stored in segment.datasets)
 
@@ -72,7 +73,7 @@ def verify_merged(path: Path) -> int:
 def _check(path: Path, file: Any, dataset: Dataset, row: Any) -> int:
     assert row.dtype == CHECK
     first, rows = int(row["first_row"]), int(row["rows"])
-    if crc_of_packed(file[dataset.name], dataset, first, rows) != row["crc32"]:
+    if sum_of_packed(file[dataset.name], dataset, first, rows) != int(row["xxh3"]):
         raise Damaged(
             f"{path}: rows {first:,} to {first + rows:,} of {dataset.name} have changed since the "
             f"merge",

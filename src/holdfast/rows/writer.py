@@ -13,26 +13,32 @@ from os import writev  # a look-up less for each append
 from pathlib import Path
 from time import time_ns
 from typing import Any, Literal, Self
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
 from holdfast.rows import layout
 from holdfast.rows.errors import Refused, RowsError, Unwritable
-from holdfast.rows.frames import FRAME_PAYLOAD_BYTES, HEADER_BYTES, MAGIC, ROWS
+from holdfast.rows.frames import (
+    FRAME_PAYLOAD_BYTES,
+    HEADER_BYTES,
+    MAGIC,
+    ROWS,
+    pack_begin,
+    pack_rest,
+)
 from holdfast.rows.log import Log
 from holdfast.rows.schema import DATASETS_MAX, Dataset, declared, taken_from
 from holdfast.rows.sealing_call import seal_later, seal_now
 from holdfast.rows.source_logs import Kept, Piece, SourceLogs
+from holdfast.rows.sums import sum_of
 
 Ack = Literal["process", "disk"]
 Seal = Literal["background", "close", "never"]
 
 LOG_BYTES_MAX = 64 << 20
 _TEXTS_PER_FRAME = 1 << 14
-_pack_head = struct.Struct("<4sBBHIQQQ").pack
-_pack_crc = struct.Struct("<I").pack
+_join = b"".join
 _open_writers: "weakref.WeakSet[Writer]" = weakref.WeakSet()
 
 
@@ -108,22 +114,21 @@ class Writer:
             kind is np.ndarray
             and batch.dtype == kept.dtype
             and batch.shape[1:] == kept.row_shape
-            and 0 < batch.nbytes <= FRAME_PAYLOAD_BYTES
+            and 0 < (nbytes := batch.nbytes) <= FRAME_PAYLOAD_BYTES
             and batch.ndim
         ):
-            # A copy, so that what is written is what was summed up, whoever changes the array.
-            self._append(kept, len(batch), batch.tobytes())
+            self._append(kept, len(batch), nbytes, batch)
         elif kind in kept.scalars:
             try:
                 payload = kept.scalars[kind](batch)
             except (struct.error, OverflowError):
                 self.append_many({name: batch})  # knows how to say what is wrong
             else:
-                self._append(kept, 1, payload)
+                self._append(kept, 1, len(payload), payload)
         else:
             self.append_many({name: batch})
 
-    def _append(self, kept: Kept, rows: int, payload: bytes) -> None:
+    def _append(self, kept: Kept, rows: int, nbytes: int, payload: Any) -> None:
         """One frame: the short way, where every microsecond counts."""
         logs = self._logs
         with self._lock:
@@ -134,14 +139,19 @@ class Writer:
                 log = self._ready(now)
             first_row = kept.rows
             good_bytes = log.good_bytes
-            head = _pack_head(MAGIC, ROWS, 0, kept.id, rows, len(payload), first_row, now)
-            frame = (head + _pack_crc(crc32(payload, crc32(head))), payload)
+            rest = pack_rest(ROWS, 0, kept.id, rows, nbytes, first_row, now)
+            # A copy, so that what is written is what was summed up, whoever changes the array.
+            try:
+                summed = _join((rest, payload))
+            except TypeError:  # its rows do not lie one after the other
+                summed = rest + payload.tobytes()
+            frame = (pack_begin(MAGIC, sum_of(summed)), summed)
             try:
                 done = writev(log.fd, frame)
-                if done != HEADER_BYTES + len(payload):
+                if done != HEADER_BYTES + nbytes:
                     log.complete(frame, done)
                 kept.rows = first_row + rows
-                log.good_bytes = upto = good_bytes + HEADER_BYTES + len(payload)
+                log.good_bytes = upto = good_bytes + HEADER_BYTES + nbytes
             except BaseException as error:
                 kept.rows = first_row
                 logs.take_back(log, good_bytes, error)

@@ -1,5 +1,6 @@
 """The compactor: rows of all sources, once, in order, whoever is killed when."""
 
+import errno
 import os
 import random
 import signal
@@ -210,20 +211,65 @@ def test_whoever_is_killed_nothing_acknowledged_is_lost_or_doubled(
     judge(logdir)
 
 
-@pytest.mark.parametrize("is_fresh", [True, False])
-def test_large_and_small_pieces_verify_whether_compared_or_carried_on(
-    tmp_path: Path, arrived: Callable[..., Any], *, is_fresh: bool
+def test_large_and_small_pieces_arrive_whole_and_verify(
+    tmp_path: Path, arrived: Callable[..., Any]
 ) -> None:
-    if is_fresh:
-        early = compactor(tmp_path)
     chance = np.random.default_rng(5)
-    sent = [chance.random((rows_at_once, 8)) for rows_at_once in (20_000, 3, 700_000, 1, 900)]
+    counts = (20_000, 3, 700_000, 1, 900, 60_000, 2, 62_000)
+    sent = [chance.random((rows_at_once, 8)) for rows_at_once in counts]
     with rows.open(tmp_path, task="worker:0", way="central") as writer:
         for batch in sent:
             writer.append("x", batch)
-    with early if is_fresh else compactor(tmp_path) as one:
+    with compactor(tmp_path) as one:
         one.drain()
     assert (arrived(tmp_path)["worker-0.0001"]["x"] == np.concatenate(sent)).all()
     found = list(verify(tmp_path))
     assert found
     assert not [part.wrong for part in found if part.wrong]
+
+
+@pytest.mark.parametrize("place", [-1, -40_000])
+def test_a_large_piece_is_compared_even_if_its_log_was_begun_before_our_eyes(
+    tmp_path: Path, place: int
+) -> None:
+    said: list[str] = []
+    with compactor(tmp_path, said) as one:
+        with rows.open(tmp_path, task="worker:0", way="central") as writer:
+            writer.append("x", np.zeros((9, 10_000)))
+            (log,) = writer.folder.glob("*.log")
+            at = log.stat().st_size + place
+            writer.append("x", np.ones((9, 10_000)))
+        with log.open("r+b") as file:
+            file.seek(at)
+            file.write(b"\1")
+        one.drain()
+    assert published(tmp_path).rows.get("x", 0) == 0
+    assert log.exists()
+    assert any("checksum differs" in text for text in said)
+
+
+def test_no_segment_counts_without_the_one_before_it(
+    tmp_path: Path, arrived: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = np.arange(4000.0)
+    with rows.open(tmp_path, task="worker:0", way="central") as writer:
+        for batch in np.split(sent, 40):
+            writer.append("x", batch)
+    one = compactor(tmp_path, segment_bytes=4096)
+    really, calls = os.fsync, []
+
+    def fail_once_more_wait(fd: int) -> None:
+        calls.append(fd)
+        if len(calls) == 1:
+            until(lambda: len(one._unpublished) > 1)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        really(fd)
+
+    with monkeypatch.context() as patched, one:
+        patched.setattr(os, "fsync", fail_once_more_wait)
+        with pytest.raises(rows.RowsError, match="No space left"):
+            one.drain()
+    assert not list(central_folder(tmp_path).glob("*.h5"))
+    with compactor(tmp_path) as again:
+        again.drain()
+    assert (arrived(tmp_path)["worker-0.0001"]["x"] == sent).all()

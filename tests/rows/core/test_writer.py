@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +269,36 @@ def test_what_is_written_is_what_was_there_when_append_was_called(
             batch[:] = step
             one.append("x", batch)
     assert rows_in(tmp_path)["x"][:, 0].tolist() == [s for s in range(10) for _ in range(3)]
+
+
+def test_a_batch_that_another_thread_changes_meanwhile_damages_no_log(
+    tmp_path: Path, rows_in: Look
+) -> None:
+    batch = np.zeros((4, 1 << 16))
+    is_over = threading.Event()
+
+    def change() -> None:
+        while not is_over.is_set():
+            batch[:] += 1
+
+    with ThreadPoolExecutor(1) as beside, writer(tmp_path) as one:
+        changing = beside.submit(change)
+        for _ in range(50):
+            one.append("x", batch)
+        is_over.set()
+        changing.result()
+    assert len(rows_in(tmp_path)["x"]) == 200
+
+
+def test_names_the_package_of_checksums_where_it_is_missing(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['xxhash'] = None\n"
+        "from holdfast import rows\n"
+        "try: rows.open(sys.argv[1], task='a')\n"
+        "except rows.RowsError as error: print(error)\n"
+    )
+    told = subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True)
+    assert told == "xxhash is not installed; pip install 'holdfast[rows]'\n"
 
 
 def test_importing_costs_neither_numpy_nor_h5py() -> None:

@@ -19,6 +19,8 @@ MEMORY_BYTES_MAX = 8 << 30
 def main() -> int:
     import h5py  # noqa: F401, PLC0415 - once, for all children
 
+    import holdfast.rows.rescuing.walk  # noqa: F401, PLC0415 - and what it imports
+
     _with_plugins()
     tell({"ready": True})
     for line in sys.stdin:

@@ -274,7 +274,7 @@ def _reported(one: _Source, number: int, *, is_written: bool) -> RescuedDataset:
         rows=rows,
         rows_recovered=recovered,
         lost=tuple(lost),
-        checked_by="crc32",
+        checked_by="the checksum of each frame",
         description_checked=True,
         dtype=str(dataset.dtype),
         shape=(recovered, *dataset.row_shape),

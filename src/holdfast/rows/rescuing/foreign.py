@@ -212,15 +212,15 @@ def _dataset(one: dict[str, Any], told: Told) -> RescuedDataset:
         attributes_lost=tuple(attributes),
     )
     declared = told.declared.get(name)
-    return found if declared is None else _compared(found, one["crc32"], declared)
+    return found if declared is None else _compared(found, one["xxh3"], declared)
 
 
-def _compared(found: RescuedDataset, crc32: int | None, declared: dict[str, Any]) -> RescuedDataset:
+def _compared(found: RescuedDataset, xxh3: int | None, declared: dict[str, Any]) -> RescuedDataset:
     """A segment of ours keeps a checksum of all rows of a dataset: it settles the matter."""
     if found.state != ALL or declared.get("rows") == 0:
         return found
-    if crc32 == declared.get("crc32") and found.rows == declared.get("rows"):
-        return replace(found, checked_by="the segment's crc32", description_checked=True)
+    if xxh3 == declared.get("xxh3") and found.rows == declared.get("rows"):
+        return replace(found, checked_by="the segment's checksum", description_checked=True)
     why = "the segment's checksum of this dataset differs: any of its rows may be wrong"
     lost = (LostRows(0, max(0, found.rows - 1), why),)
     return replace(found, state=DOUBTFUL, rows_recovered=0, lost=lost, why=why)

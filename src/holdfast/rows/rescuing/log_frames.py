@@ -1,4 +1,4 @@
-"""All whole frames of a log, also behind damage: found by magic, proven by crc."""
+"""All whole frames of a log, also behind damage: found by magic, proven by checksum."""
 
 import json
 import mmap
@@ -107,12 +107,12 @@ def _is_cut(view: memoryview, at: int, total: int) -> bool:
     rest = bytes(view[at : at + frames.HEADER_BYTES])
     if len(rest) < frames.HEADER_BYTES:
         return frames.MAGIC.startswith(rest[:4])
-    nbytes = int.from_bytes(rest[12:20], "little")
+    nbytes = frames.HEADER.unpack(rest)[6]
     return rest[:4] == frames.MAGIC and at + frames.HEADER_BYTES + nbytes > total
 
 
 def _describe(found: LogFrames, frame: Frame, payload: bytes) -> None:
-    """Declarations and attributes; one that is not understood is like damage, with a whole crc."""
+    """Declarations and attributes; one that is not understood counts as damage, whole as it is."""
     try:
         told = json.loads(payload)
         if frame.kind == frames.DECLARATION:

@@ -5,11 +5,13 @@ What HDF5 would invent does not count: chunks for which nothing is stored (it sh
 value), and everything behind the end of a file that is cut (it shows zeros).
 """
 
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import ceil, prod
 from typing import Any
+
+from holdfast.rows.storage import add_text
+from holdfast.rows.sums import Sum
 
 BLOCK_BYTES = 16 << 20  # read at once while all goes well
 CHUNK_BYTES_MAX = 2 << 30
@@ -35,7 +37,10 @@ class Found:
     lost: list[tuple[int, int, str]] = field(default_factory=list)
     unstored: list[list[int]] = field(default_factory=list)
     checked_by: str = ""
-    crc32: int | None = None  # of all rows in order, where all are good
+    xxh3: Sum | None = field(default_factory=Sum)  # of all rows in order; None: not all are good
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self) | {"xxh3": self.xxh3 and self.xxh3.intdigest()}
 
     def add_good(self, start: int, stop: int) -> None:
         if self.good and self.good[-1][1] == start:
@@ -136,29 +141,20 @@ def _read(dataset: Any, found: Found, start: int, stop: int, begin: Begin) -> No
         _read(dataset, found, start, middle, begin)
         _read(dataset, found, middle, stop, begin)
         return
-    _add_crc(found, rows, start)
+    _add_sum(found, rows, start)
     found.add_good(start, stop)
 
 
-def _add_crc(found: Found, rows: Any, start: int) -> None:
+def _add_sum(found: Found, rows: Any, start: int) -> None:
     """Goes on over all rows from the first one as long as none is missing."""
-    if start and (found.crc32 is None or found.good[-1:] != [[0, start]]):
-        found.crc32 = None
-        return
-    crc = found.crc32 or 0
-    if rows.dtype.kind == "O" if hasattr(rows, "dtype") else True:
-        if not hasattr(rows, "reshape"):
-            found.crc32 = None
-            return
-        for value in rows.reshape(-1):
-            if not isinstance(value, bytes | str):
-                found.crc32 = None
-                return
-            item = value if isinstance(value, bytes) else value.encode()
-            crc = zlib.crc32(item, zlib.crc32(len(item).to_bytes(4, "little"), crc))
-        found.crc32 = crc
+    if found.xxh3 is None or (start and found.good[-1:] != [[0, start]]):
+        found.xxh3 = None
+    elif hasattr(rows, "dtype") and rows.dtype.kind != "O":
+        found.xxh3.update(rows.tobytes())
+    elif hasattr(rows, "reshape") and all(isinstance(v, bytes | str) for v in rows.reshape(-1)):
+        add_text(found.xxh3, rows)
     else:
-        found.crc32 = zlib.crc32(rows.tobytes(), crc)
+        found.xxh3 = None
 
 
 class _Chunked:
@@ -259,7 +255,7 @@ class _Chunked:
             except Exception as error:  # noqa: BLE001 - any of h5py's; it goes into the report
                 why = why_of(error)
             else:
-                _add_crc(self._found, rows, start)
+                _add_sum(self._found, rows, start)
                 self._found.add_good(start, stop)
                 return
         height = self._chunk[0]

@@ -143,7 +143,7 @@ class Walk:
             return
         if name == "/_holdfast/datasets" and dataset.shape == () and dataset.dtype.kind == "S":
             self._declared(dataset)
-        self._tell(about | vars(found))
+        self._tell(about | found.to_json())
 
     def _declared(self, dataset: Any) -> None:
         """What a segment of ours says about its rows."""
