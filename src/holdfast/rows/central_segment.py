@@ -5,6 +5,8 @@ import mmap
 import os
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +16,12 @@ import numpy as np
 from holdfast.rows import storage
 from holdfast.rows.central_state import STATE
 from holdfast.rows.central_tail import LogFile, Piece
+from holdfast.rows.direct import BLOCK_BYTES, DirectFile
 from holdfast.rows.errors import RowsError, Unwritable
 from holdfast.rows.frames import HEADER_BYTES, SUMMED_FROM
 from holdfast.rows.layout import CENTRAL, FORMAT
 from holdfast.rows.merge_plan import Unit
 from holdfast.rows.merge_rows import unpacked
-from holdfast.rows.publishing import begin_sync
 from holdfast.rows.schema import Dataset
 from holdfast.rows.segment import (
     BLOCK,
@@ -38,7 +40,7 @@ ORIGIN: Final = np.dtype(
 )
 _SMALL_BYTES: Final = 1 << 15  # pieces below are read together if they lie near each other
 _READ_BYTES: Final = 1 << 20
-_WRITE_BYTES: Final = 4 << 20  # file systems take much at once in larger pages
+_WRITE_BYTES: Final = 4 << 20  # of each of two buffers
 _DO: Final = "make room, or mend the disk: the rows are safe in their logs"
 _HEAD_BYTES: Final = HEADER_BYTES - SUMMED_FROM  # of a frame's header, what its sum covers
 
@@ -66,12 +68,32 @@ class Plan:
     is_changed: bool = False
 
 
-def new_buffer() -> memoryview:
-    """For write_central, again and again. It begins on a page: processors copy such ones faster."""
-    return memoryview(mmap.mmap(-1, _WRITE_BYTES))
+class Buffers:
+    """Two, for write_central, again and again: one is filled while the other is written."""
+
+    def __init__(self) -> None:
+        # They begin on a page: processors copy such ones faster, and disks want it so.
+        self.fills, self._other = (memoryview(mmap.mmap(-1, _WRITE_BYTES)) for _ in range(2))
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="holdfast-rows-write")
+        self._written: Future[None] | None = None
+
+    def write(self, nbytes: int, target: DirectFile, offset: int) -> None:
+        """What was filled, in the background. The next to be filled is the other one."""
+        self.wait()
+        self._written = self._writing.submit(target.write, self.fills[:nbytes], offset)
+        self.fills, self._other = self._other, self.fills
+
+    def wait(self) -> None:
+        """Until all is written; an error of that is raised here."""
+        written, self._written = self._written, None
+        if written is not None:
+            written.result()
+
+    def close(self) -> None:
+        self._writing.shutdown()
 
 
-def write_central(path: Path, plan: Plan, state: dict[str, Any], buffer: memoryview) -> None:
+def write_central(path: Path, plan: Plan, state: dict[str, Any], buffers: Buffers) -> None:
     """Writes all of the plan into a new file; Differs if a log is not as it was written."""
     with storage.create(path) as file:
         told: list[dict[str, Any]] = []
@@ -82,7 +104,7 @@ def write_central(path: Path, plan: Plan, state: dict[str, Any], buffer: memoryv
                 xxh3 = _write_packed(file, dataset, pieces, rows)
             else:
                 offset = storage.create_plain(file, dataset, rows)
-                xxh3 = copy_plain(file.id.get_vfd_handle(), offset, pieces, buffer)
+                xxh3 = _write_plain(path, file.id.get_vfd_handle(), offset, pieces, buffers)
             told.append(
                 dataset.to_json() | {"first_row": plan.first_rows[name], "rows": rows, "xxh3": xxh3}
             )
@@ -142,9 +164,16 @@ def _write_packed(file: Any, dataset: Dataset, pieces: list[Piece], rows: int) -
     return xxh3.intdigest()
 
 
-def copy_plain(fd: int, offset: int, pieces: list[Piece], buffer: memoryview) -> int:
+def _write_plain(path: Path, fd: int, offset: int, pieces: list[Piece], buffers: Buffers) -> int:
+    with closing(DirectFile(path, fd)) as target:
+        try:
+            return _copy_plain(_Copying(target, offset, buffers), pieces)
+        finally:
+            buffers.wait()
+
+
+def _copy_plain(copying: "_Copying", pieces: list[Piece]) -> int:
     """Puts the pieces' bytes behind each other; returns the checksum of them all."""
-    copying = _Copying(fd, offset, buffer)
     for start, end in _runs(pieces):
         if pieces[start].nbytes >= _SMALL_BYTES:
             copying.take(pieces[start])
@@ -156,10 +185,10 @@ def copy_plain(fd: int, offset: int, pieces: list[Piece], buffer: memoryview) ->
 class _Copying:
     """Rows on their way into a file: each piece is compared with its checksum, then written."""
 
-    def __init__(self, fd: int, offset: int, buffer: memoryview) -> None:
-        self._fd = fd
+    def __init__(self, target: DirectFile, offset: int, buffers: Buffers) -> None:
+        self._target = target
         self._offset = offset
-        self._buffer = buffer
+        self._buffers = buffers
         self._filled = 0
         self._xxh3 = Sum()
 
@@ -196,7 +225,7 @@ class _Copying:
             self._filled = behind
 
     def finish(self) -> int:
-        self._flush()
+        self._write(self._filled)
         return self._xxh3.intdigest()
 
     def _make_room(self, nbytes: int) -> None:
@@ -204,12 +233,21 @@ class _Copying:
             self._flush()
 
     def _flush(self) -> None:
-        content = self._buffer[: self._filled]
-        self._xxh3.update(content)
-        storage.write_all(self._fd, content, self._offset)
-        begin_sync(self._fd, self._offset, self._filled)
-        self._offset += self._filled
-        self._filled = 0
+        """Whole blocks; what is left goes before what comes next."""
+        left = self._filled % BLOCK_BYTES
+        rest = bytes(self._buffer[self._filled - left : self._filled])
+        self._write(self._filled - left)
+        self._buffer[:left] = rest
+        self._filled = left
+
+    @property
+    def _buffer(self) -> memoryview:
+        return self._buffers.fills
+
+    def _write(self, nbytes: int) -> None:
+        self._xxh3.update(self._buffer[:nbytes])
+        self._buffers.write(nbytes, self._target, self._offset)
+        self._offset += nbytes
 
 
 def _runs(pieces: list[Piece]) -> Iterator[tuple[int, int]]:

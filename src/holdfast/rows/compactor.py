@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from holdfast.rows import lease, publishing, reading, storage
-from holdfast.rows.central_segment import Differs, Plan, new_buffer, write_central
+from holdfast.rows.central_segment import Buffers, Differs, Plan, write_central
 from holdfast.rows.central_state import State, central_folder, published
 from holdfast.rows.central_tail import Group, LogFile, Piece, Tail, remove_contained
 from holdfast.rows.errors import Held, RowsError, unwritable
@@ -70,7 +70,7 @@ class Compactor:
         self._lease = _taken(self._folder)
         self._renew_at_s = time.monotonic() + RENEW_S
         storage.hdf5()  # if it is missing, this is the time to say so
-        self._buffer = new_buffer()
+        self._buffers = Buffers()
         self._bad: dict[Path, int] = {}
         self._differs: dict[tuple[Path, int], int] = {}
         self._tails: dict[str, Tail] = {}
@@ -129,6 +129,7 @@ class Compactor:
 
     def close(self) -> None:
         self._publisher.shutdown(wait=True)
+        self._buffers.close()
         for tail in self._tails.values():
             tail.close()
         for item in self._unpublished:
@@ -200,7 +201,7 @@ class Compactor:
     def _add(self, tail: Tail, group: Group) -> None:
         """All of a group goes into one segment."""
         state, position = self._state, tail.position
-        fresh = [piece for piece in group.pieces if self._is_fresh(tail, piece)]
+        fresh = self._fresh(tail, group)
         known = [piece.dataset for piece in fresh] + [dataset for dataset, _ in group.attrs]
         if tail.is_aside or not all(self._fits(tail, dataset) for dataset in known):
             return
@@ -224,9 +225,17 @@ class Compactor:
         position.log = group.log.number
         position.offset = group.end
 
-    def _is_fresh(self, tail: Tail, piece: Piece) -> bool:
-        """Whether these rows are not contained yet; a row is known by its number."""
-        next_row = tail.position.rows.get(piece.dataset.name, 0)
+    def _fresh(self, tail: Tail, group: Group) -> list[Piece]:
+        """Those whose rows are not contained yet; a row is known by its number."""
+        next_rows = dict(tail.position.rows)
+        fresh = []
+        for piece in group.pieces:
+            if self._is_fresh(tail, piece, next_rows.get(piece.dataset.name, 0)):
+                fresh.append(piece)
+                next_rows[piece.dataset.name] = piece.first_row + piece.rows
+        return fresh
+
+    def _is_fresh(self, tail: Tail, piece: Piece, next_row: int) -> bool:
         if piece.first_row > next_row:
             self._warn_once(
                 f"{piece.log.path}: {piece.dataset.name} goes on with row {piece.first_row}, not "
@@ -286,7 +295,7 @@ class Compactor:
         target = self._folder / segment_name(plan.number)
         private = target.with_name(temporary_name(target.name))
         try:
-            write_central(private, plan, self._state.to_json(), self._buffer)
+            write_central(private, plan, self._state.to_json(), self._buffers)
         except Differs as error:
             publishing.discard(private)
             self._look_again(error)

@@ -1,15 +1,11 @@
 """A file appears whole or not at all: a private name, fsync, rename, fsync of the folder."""
 
-import ctypes
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 
 from holdfast.rows.layout import sync_folder, temporary_name
-
-_SYNC_FILE_RANGE_WRITE = 2
 
 
 @contextmanager
@@ -55,18 +51,3 @@ def sync_file(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def begin_sync(fd: int, offset: int, nbytes: int) -> None:
-    """The disk begins with these bytes, so that the fsync at the end finds little left to do."""
-    _sync_file_range()(fd, offset, nbytes, _SYNC_FILE_RANGE_WRITE)
-
-
-@cache
-def _sync_file_range() -> Callable[..., object]:
-    """Linux has it. It promises nothing; of a write that failed the fsync tells."""
-    found = getattr(ctypes.CDLL(None), "sync_file_range", None)
-    if found is None:
-        return lambda *_: None
-    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
-    return found  # type: ignore[no-any-return]
