@@ -3,8 +3,7 @@ PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
 MADE := $(ENV)/.made
-# These share nothing with each other, so that both cores may run them at once.
-APART := tests/check tests/in_task tests/logdir tests/logs tests/rows tests/views tests/wire
+# Both cores run the rest at once; a cluster needs the whole machine.
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo check docs hosts test bench bench-faults lock clean
@@ -43,8 +42,8 @@ hosts: ## Several hosts on one machine take `ip`, other readers of HDF5 `h5dump`
 test: check hosts ## All tests: the pure half with its coverage, then real processes and clusters
 	$(BIN)/coverage run -m pytest -q tests/pure
 	$(BIN)/coverage report
-	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile $(APART)
-	$(BIN)/pytest -q --durations=25 tests --ignore tests/pure $(addprefix --ignore ,$(APART))
+	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile tests --ignore tests/pure --ignore tests/cluster
+	$(BIN)/pytest -q --durations=25 tests/cluster
 
 bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said; rows (7 hours)
 	$(BIN)/python -m bench.output

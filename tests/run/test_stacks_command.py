@@ -59,7 +59,7 @@ def start(start: Start) -> Start:
 
 
 def test_the_odd_one_out_is_told_by_its_place(job: Any, start: Start) -> None:
-    told = stacks(cwd=start.place)
+    told = stacks(cwd=start.place, columns=240)  # folders of tests have long names
     assert told.returncode == 0, told.stderr
     rows = told.stdout.splitlines()
     assert rows[0] == "worker:0 and worker:2: waits for a while (did not move)"
