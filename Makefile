@@ -3,7 +3,6 @@ PYTHON ?= python3
 ENV := .venv
 BIN := $(ENV)/bin
 MADE := $(ENV)/.made
-# Both cores run the rest at once; a cluster needs the whole machine.
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo check docs hosts test bench bench-faults lock clean
@@ -39,6 +38,7 @@ hosts: ## Several hosts on one machine take `ip`, other readers of HDF5 `h5dump`
 	@command -v ip >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q iproute2; } || true
 	@command -v h5dump >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q hdf5-tools; } || true
 
+# A cluster needs the whole machine; all else runs on two cores at once.
 test: check hosts ## All tests: the pure half with its coverage, then real processes and clusters
 	$(BIN)/coverage run -m pytest -q tests/pure
 	$(BIN)/coverage report
