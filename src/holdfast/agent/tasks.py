@@ -12,6 +12,7 @@ from holdfast.agent.clock import Clock
 from holdfast.agent.holding import Holding, Record, is_there
 from holdfast.agent.idle import IdleWatch
 from holdfast.agent.in_task_env import IN_TASK
+from holdfast.agent.left_behind import left_after
 from holdfast.agent.leftovers import below, end_leftovers, marked
 from holdfast.agent.past import Past
 from holdfast.agent.reading import Reading
@@ -273,6 +274,7 @@ class Agent:
             pids = {other.pid: name for name, other in self._tasks.items()}
             yield list(aftermath.port_holder(where, running.planned.address, pids))
             yield list(aftermath.words_left(where, running.streams))
+            yield left_after(where, self._run_dir, self._clock, self._past)
         self._holding.let_go(str(task))
         for fd in (*running.streams.values(), *([running.pidfd] if running.pidfd >= 0 else ())):
             os.close(fd)
