@@ -5,10 +5,11 @@ own user, not too large and not shaped as our part in the program shapes it is l
 word about it.
 """
 
+import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -24,6 +25,7 @@ from holdfast.logdir.run_dir import RunDir
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, ProbeBlind, TaskStarted
+from holdfast.model.plan import PlannedTask
 from holdfast.model.redact import redact
 from holdfast.model.told_facts import MAIN_THREAD, ExceptionLeft
 from holdfast.model.tracebacks import without_graph_noise
@@ -75,19 +77,27 @@ class _File:
     changed_s: float
 
 
-def left_after(where: dict[str, Any], run_dir: RunDir, clock: Clock, past: Past) -> list[Fact]:
+def left_after(
+    where: dict[str, Any], planned: PlannedTask, run_dir: RunDir, clock: Clock, past: Past
+) -> list[Fact]:
     """What a task that has just ended left; each file once, though the task be started again."""
     zero_unix_s = time.time() - clock.at_s()
     facts = list(
-        left_behind(where, run_dir.fd, at_s=lambda unix_s: unix_s - zero_unix_s, known=past.left)
+        left_behind(
+            where,
+            run_dir.fd,
+            at_s=lambda unix_s: unix_s - zero_unix_s,
+            known=past.left,
+            attempt=int(planned.env.get("HOLDFAST_ATTEMPT", "1")),  # as its program knows it
+        )
     )
     past.left |= {fact.source for fact in facts if isinstance(fact, ExceptionLeft)}
     return facts
 
 
-def left_unread(run_dir: RunDir, evidence: Evidence) -> Iterator[Fact]:
+def left_unread(run_dir: RunDir, evidence: Evidence, journal: Iterable[Fact]) -> Iterator[Fact]:
     """What a journal does not have, because its supervisor was gone before it could read."""
-    known = {fact.source for fact in evidence.of(ExceptionLeft)}
+    known = {fact.source for fact in journal if isinstance(fact, ExceptionLeft)}
     began_s = evidence.began_unix_s()
     hosts = {fact.task: fact.host for fact in evidence.of(TaskStarted)}
     for task, host in hosts.items():
@@ -116,6 +126,9 @@ def left_behind(
         return
     try:
         yield from _Reader(where, folder, at_s, attempt).facts(known)
+    except OSError as error:  # the storage itself: nothing of a run may end over it
+        why = f"what {where['task']} left could not be read: {error.strerror}"
+        yield ProbeBlind(probe=IN_TASK, why=why, **{**where, "task": None})
     finally:
         os.close(folder)
 
@@ -160,8 +173,9 @@ class _Reader:
         with os.scandir(self._folder) as entries:
             for _, entry in zip(range(NAMES_MAX), entries, strict=False):
                 if entry.name.startswith(stem) and entry.name.endswith((WORDS, ERRORS)):
-                    changed_s = entry.stat(follow_symlinks=False).st_mtime
-                    found.append(_File(entry.name, changed_s))
+                    with contextlib.suppress(FileNotFoundError):  # gone meanwhile
+                        changed_s = entry.stat(follow_symlinks=False).st_mtime
+                        found.append(_File(entry.name, changed_s))
         return sorted(found, key=lambda one: (one.changed_s, one.name))[-FILES_MAX:]
 
     def _words(self, file: _File, task: str) -> _Left | None:

@@ -113,7 +113,7 @@ def _of_run(run_dir: Path) -> Told:
     folder = open_run_dir(run_dir)
     replay = read_journal(folder)
     evidence = Evidence(replay.facts)
-    if unread := list(left_unread(folder, evidence)):
+    if unread := list(left_unread(folder, evidence, replay.facts)):
         evidence = Evidence((*evidence.facts, *unread))
     diagnosis = diagnose(evidence)
     shown = report(diagnosis, evidence, log_name=log_name)
