@@ -14,6 +14,12 @@ IN_TASK = Path(holdfast.__file__).parent / "in_task"
 BARE = f"{sys.base_prefix}/bin/python3"  # the interpreter below ours: it has no packages
 
 
+@pytest.fixture(autouse=True)
+def found_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs these tests from a checkout has it on the path."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+
 def said(job: Job, code: str, **more: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [BARE, "-c", code], env=job.env(**more), capture_output=True, text=True, check=False

@@ -1,10 +1,18 @@
 """A program that ends with an exception leaves it behind as a file, too."""
 
 import json
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.in_task.conftest import Job
+
+from holdfast.logdir.journal import open_journal
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import AttemptStarted, TaskStarted
 
 CHAINED = """
 import holdfast
@@ -89,3 +97,45 @@ def test_a_folder_that_is_gone_changes_nothing(job: Job) -> None:
     done = job.done("raise ValueError('no')", HOLDFAST_IN_TASK_DIR="/nowhere")
     assert done.returncode == 1
     assert done.stderr.endswith("ValueError: no\n")
+
+
+def test_a_run_tells_what_its_program_wrote_down_and_the_log_never_had(tmp_path: Path) -> None:
+    """From the program's hook through the journal to `diagnose`, and once."""
+    code = f"import os, holdfast; holdfast.progress(3); os.close(2)\n{CHAINED}"
+    done = holdfast(
+        "run", "--no-check", "--run-dir", str(tmp_path / "run"), sys.executable, "-c", code
+    )
+    assert done.returncode == 1, done.stderr
+    told = holdfast("diagnose", "--format", "json", str(tmp_path / "run"))
+    (finding,) = json.loads(told.stdout)["findings"]
+    assert (finding["cause"], finding["confidence"]) == ("user-exception", "certain")
+    assert finding["says"] == "worker:0 ended with ValueError: bad batch, at step 41"
+    (first, _) = finding["evidence"]
+    assert first["file"].endswith(".last-words.json")
+    assert "from KeyError: 'row'" in first["text"]
+
+
+def test_what_a_supervisor_could_not_read_any_more_is_read_by_diagnose(job: Job) -> None:
+    process = job.start(CHAINED)
+    process.wait()
+    journal = open_journal(job.run_dir)
+    for fact in (
+        AttemptStarted(
+            at_s=0.0,
+            host="host-a",
+            began_unix_s=time.time() - 60,
+            tasks=("worker:0",),
+            holdfast="0",
+        ),
+        TaskStarted(at_s=1.0, host="host-a", task=TaskId("worker", 0), pid=process.pid),
+    ):
+        journal.append(fact)
+    journal.close()
+    told = holdfast("diagnose", "--format", "json", str(job.run_dir.path))
+    (finding,) = json.loads(told.stdout)["findings"]
+    assert finding["says"] == "worker:0 ended with ValueError: bad batch, at step 41"
+
+
+def holdfast(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "holdfast", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)

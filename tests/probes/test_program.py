@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.probes.program import locks_switched_off
+from holdfast.probes.program import chief_for_all, locks_switched_off
 
 HERE = {"at_s": 0.0, "host": "host-a", "task": None}
 
@@ -46,3 +46,11 @@ def test_files_that_are_not_there_or_no_text_are_left_alone(tmp_path: Path) -> N
     (tmp_path / "noise.py").write_bytes(bytes(range(256)) * 100)
     names = [str(tmp_path / name) for name in ("noise.py", "none.py", "\0.py")]
     assert locks_switched_off(["python", *names], HERE) == []
+
+
+def test_a_program_that_makes_everybody_the_chief_is_seen_with_its_line(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    told = "is_chief=(index == 0)\n# is_chief=True\nsession(is_chief = True)\nis_chief=Truely"
+    program.write_text(told)
+    (found,) = chief_for_all(["python", str(program)], HERE)
+    assert (getattr(found, "line"), getattr(found, "text")) == (3, "session(is_chief = True)")  # noqa: B009

@@ -5,11 +5,32 @@ from typing import Any
 import pytest
 
 from holdfast.model.facts import Fact
-from holdfast.model.told_facts import DifferenceTold, ErrorTold, LossTold
+from holdfast.model.told_facts import DifferenceTold, ErrorTold, ExceptionLeft, LossTold
 from holdfast.views.fact_text import fact_text
 
 HERE: Any = {"at_s": 9.0, "host": "host-a"}
 SENTENCES: list[tuple[Fact, str]] = [
+    (ExceptionLeft(exception="KeyError", message="", **HERE), "it wrote down KeyError"),
+    (
+        ExceptionLeft(
+            exception="tensorflow.python.framework.errors_impl.UnavailableError",
+            message="lost\nmore",
+            frames=(
+                "/home/user/train.py:9 step: run()",
+                "/usr/lib/python3/x.py:1",
+            ),
+            op="Send",
+            thread="reader",
+            step=7,
+            named=("ps:0",),
+            came_from=("KeyError: 'row'",),
+            **HERE,
+        ),
+        (
+            "it wrote down UnavailableError: lost (raised at /home/user/train.py:9 step) in op Send"
+            " in thread reader at step 7, about ps:0, from KeyError: 'row'"
+        ),
+    ),
     (
         LossTold(name="loss", state="nan", step=9, since_step=7, **HERE),
         "its loss is not a number since step 7",

@@ -19,6 +19,10 @@ SENTENCES: list[tuple[Fact, str]] = [
         "at step 40, 250 ms a step (log)",
     ),
     (
+        facts.FolderWritten(what="summaries", folder="/data/logs", **HERE),
+        "writes summaries into /data/logs",
+    ),
+    (
         facts.TaskStill(still_s=12.0, usual_s=2.0, sign="steps", cpu_share=1.0, **HERE),
         (
             "its steps stand still for 12 s, while it used 100% of a core; it never paused for more"

@@ -16,6 +16,7 @@ from holdfast.model.facts import (
     TaskStarted,
     TracebackSeen,
 )
+from holdfast.model.told_facts import ExceptionLeft
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Past:
     begun: set[TaskId] = field(default_factory=set)  # started, or refused
     exited: set[TaskId] = field(default_factory=set)
     explained: set[TaskId] = field(default_factory=set)  # whose traces were read
+    left: set[str] = field(default_factory=set)  # what programs wrote down, and was read
     blind: set[str] = field(default_factory=set)  # probes that are known to see nothing
     lines: dict[object, int] = field(default_factory=dict)  # which line is where
     released: dict[str, int] = field(default_factory=dict)  # `worker:0 out` -> first kept byte
@@ -46,6 +48,8 @@ def past_of(facts: Iterable[Fact]) -> Past:
                 past.explained.add(task)
             case ProbeBlind():
                 past.blind.add(fact.probe)
+            case ExceptionLeft():
+                past.left.add(fact.source)
             case LogLine() | TracebackSeen():
                 place = _place(fact)
                 past.lines[place] = max(fact.line, past.lines.get(place, -1))

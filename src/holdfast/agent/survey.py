@@ -25,7 +25,7 @@ from holdfast.probes.host import measure_host
 from holdfast.probes.limits import seen_limits
 from holdfast.probes.net import is_here, own_port
 from holdfast.probes.paths import Place, measure_paths, probe_paths
-from holdfast.probes.program import locks_switched_off
+from holdfast.probes.program import chief_for_all, locks_switched_off
 from holdfast.probes.versions import versions_of
 
 PATHS_MAX = 2_000  # addresses looked at: more would take minutes
@@ -93,6 +93,7 @@ class Survey:
         if target.job is not None:
             command = target.job.command
             yield "program", lambda: locks_switched_off(command, where())
+            yield "program", lambda: chief_for_all(command, where())
         yield "versions", lambda: [versions_of(self._interpreter(), where())]
         folders = [
             *((path, "logs") for path in wishes.log_dirs),

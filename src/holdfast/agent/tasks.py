@@ -12,6 +12,7 @@ from holdfast.agent.clock import Clock
 from holdfast.agent.holding import Holding, Record, is_there
 from holdfast.agent.idle import IdleWatch
 from holdfast.agent.in_task_env import IN_TASK
+from holdfast.agent.left_behind import left_after
 from holdfast.agent.leftovers import below, end_leftovers, marked
 from holdfast.agent.past import Past
 from holdfast.agent.reading import Reading
@@ -266,13 +267,12 @@ class Agent:
             ]
         if ending.code != 0 and task not in self._past.explained:
             yield [*self._oom_kills(), *self._cgroup_kills(where, running.cgroups)]
-            yield [
-                *aftermath.limits(where, running.pid),
-                *aftermath.rooms(where, self._run_dir.path),
-            ]
+            yield list(aftermath.limits(where, running.pid))
+            yield list(aftermath.rooms(where, self._run_dir.path))
             pids = {other.pid: name for name, other in self._tasks.items()}
             yield list(aftermath.port_holder(where, running.planned.address, pids))
             yield list(aftermath.words_left(where, running.streams))
+            yield left_after(where, running.planned, self._run_dir, self._clock, self._past)
         self._holding.let_go(str(task))
         for fd in (*running.streams.values(), *([running.pidfd] if running.pidfd >= 0 else ())):
             os.close(fd)

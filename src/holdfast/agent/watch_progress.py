@@ -13,7 +13,7 @@ from holdfast.model.pattern import AnyOf
 from holdfast.model.steps import UNTOLD, Steps, steps_told
 from holdfast.model.straggling import Slow, Straggling, Work
 from holdfast.model.waiting import WAITING_WORDS
-from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskSlow, TaskStill
+from holdfast.model.watch_facts import FolderWritten, StepsSeen, TaskMoves, TaskSlow, TaskStill
 from holdfast.probes.progress import Left, Output, Traces
 from holdfast.probes.rhythm import Rhythm, rhythm_of
 
@@ -41,6 +41,7 @@ class _Task:
     movement: Movement
     output: Output = field(default_factory=Output)
     traces: Traces = field(default_factory=Traces)
+    written_told: int = 0  # of the folders that it writes to
     steps: Steps = UNTOLD
     step: int = -1  # the furthest that any source has told
     source: str = ""
@@ -92,6 +93,7 @@ class ProgressLook:
             self._see(known, watched, at_s, late_s=late_s, held=held)
             yield from self._steps_facts(task, known, at_s)
             yield from self._still_facts(task, known, at_s)
+            yield from self._written_facts(task, known, at_s)
         yield from self._slow_facts(at_s, late_s=late_s)
 
     def suspects(self) -> set[TaskId]:
@@ -207,6 +209,19 @@ class ProgressLook:
         if left.checkpoint > known.step and known.steps.step < 0 and known.source != TOLD:
             known.step, known.source = left.checkpoint, "checkpoint"
         return left.checkpoint > before.checkpoint or left.event_bytes > before.event_bytes > 0
+
+    def _written_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
+        """Each folder once: whether others write there, too, is not for one host to say."""
+        for one in known.traces.written[known.written_told :]:
+            known.written_told += 1
+            yield FolderWritten(
+                at_s=at_s,
+                host=self._host,
+                task=task,
+                what=one.what,
+                folder=one.folder,
+                server=one.server,
+            )
 
     def _steps_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
         if not known.pace or known.pace[-1][0] != at_s:

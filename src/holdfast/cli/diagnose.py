@@ -11,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from holdfast.agent.left_behind import left_unread
 from holdfast.cli import wants_colour, width_of
 from holdfast.diagnose import diagnose
 from holdfast.logdir.journal import is_being_written, read_journal
@@ -112,6 +113,8 @@ def _of_run(run_dir: Path) -> Told:
     folder = open_run_dir(run_dir)
     replay = read_journal(folder)
     evidence = Evidence(replay.facts)
+    if unread := list(left_unread(folder, evidence, replay.facts)):
+        evidence = Evidence((*evidence.facts, *unread))
     diagnosis = diagnose(evidence)
     shown = report(diagnosis, evidence, log_name=log_name)
     verdict = diagnosis.verdict

@@ -9,6 +9,8 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import LastWords, LogLine, TaskExited, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Finding, Proof, never
 from holdfast.model.noise import is_noise
+from holdfast.model.told_facts import ExceptionLeft
+from holdfast.model.tracebacks import own_frames
 from holdfast.model.wording import Weight
 
 PLAIN = "python-exception-user-code"  # an exception of which nothing better is known
@@ -50,9 +52,15 @@ def _found(evidence: Evidence, failure: TaskExited, causes: Mapping[str, Cause])
             culprit=failure.task,
             confidence=Confidence.HIGH,
             says=hit.says,
-            do=hit.cause.do or (f"read more: holdfast explain {hit.name}",),
+            do=(*_place(hit.fact), *(hit.cause.do or (f"read more: holdfast explain {hit.name}",))),
         ),
     )
+
+
+def _place(fact: LogLine | TracebackSeen) -> tuple[str, ...]:
+    """The innermost line of the user's own, of what the program itself wrote down."""
+    frames = own_frames(fact.frames) if isinstance(fact, ExceptionLeft) else ()
+    return (f"look at {frames[-1].partition(' ')[0]}, which led to it",) if frames else ()
 
 
 def _proves(hit: Hit) -> bool:

@@ -80,7 +80,10 @@ def agree(
         model = _made_alone(model)
     mine = records.stamped(**fingerprint(model, dataset, settings=settings))
     names = {task: _file_name(task, _calls) for task in _others(model)}
-    records.write_whole(where, _file_name(me, _calls), mine)
+    if not records.write_whole(where, _file_name(me, _calls), mine):
+        records.complain(
+            f"the others cannot be told what {me} has built: {where} cannot be written"
+        )
     prints = _gathered(where, {me: mine}, names, wait_s)
     found = differences(prints)
     _tell(found)
@@ -93,8 +96,15 @@ def agree(
     if unanswered:
         seen = f"compared with {len(compared)} of {len(names)} other tasks"
         waits = "no fingerprint of {} within {:g} s".format(", ".join(unanswered), wait_s)
-        records.complain(f"{seen}; {waits}")
+        records.complain(f"{seen}; {waits}{_perhaps_why(folder)}")
     return Agreement(compared, unanswered, tuple(found))
+
+
+def _perhaps_why(folder: str | None) -> str:
+    """A folder of a run is there on one host, as a rule; others may be elsewhere."""
+    if folder is not None or len(place.hosts()) < 2:  # noqa: PLR2004
+        return ""
+    return "; tasks on other hosts need a folder that all share: agree(…, folder=…)"
 
 
 def _is_maker(model: Any) -> bool:
@@ -144,14 +154,25 @@ def _gathered(
     """Until all are there or the time is over; soon, once two of them differ."""
     until_s = time.monotonic() + wait_s
     while True:
+        # To list a shared folder makes its host look anew; a name that was not there is remembered.
+        there = _listed(where)
         for task, name in names.items():
-            if task not in prints and (found := _read(where + "/" + name)) is not None:
+            if task in prints or name not in there:
+                continue
+            if (found := _read(where + "/" + name)) is not None:
                 prints[task] = found
                 if any(one.stops for one in differences(prints)):
                     until_s = min(until_s, time.monotonic() + ODD_ONE_S)
         if len(prints) > len(names) or time.monotonic() >= until_s:
             return prints
         time.sleep(LOOK_EVERY_S)
+
+
+def _listed(where: str) -> set[str]:
+    try:
+        return set(os.listdir(where))  # noqa: PTH208
+    except OSError:
+        return set()
 
 
 def _read(path: str) -> dict[str, Any] | None:
@@ -163,7 +184,7 @@ def _read(path: str) -> dict[str, Any] | None:
             found = json.loads(file.read(FINGERPRINT_BYTES_MAX))
         pairs = [(name, what) for name, what in found["variables"]]
         facets = [(about, name, what, stops) for about, name, what, stops in found["facets"]]
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     return {"variables": pairs, "facets": facets, "by_name": bool(found.get("by_name"))}
 

@@ -158,7 +158,12 @@ def _comparable(value: Any, *, inner: bool = False) -> Any:
         return {key: _comparable(one, inner=True) for key, one in kept.items()}
     if isinstance(value, (list, tuple)):
         return [_comparable(one, inner=True) for one in value]
-    return value
+    return _rounded(value) if isinstance(value, float) else value
+
+
+def _rounded(number: float) -> float:
+    """As exact as a float32: 0.1 may have been one on its way, and then has more digits."""
+    return float(f"{number:.7g}")
 
 
 def _json(value: Any) -> str:
@@ -173,7 +178,7 @@ def _json(value: Any) -> str:
 def _plainly(value: Any) -> str:
     """Its number or its kind; never its address, which is another one in every process."""
     try:
-        return repr(float(value))
+        return repr(_rounded(float(value)))
     except Exception:  # noqa: BLE001
         return type(value).__name__
 

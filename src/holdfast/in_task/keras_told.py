@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from . import records
-from .agreeing import Disagreement, agree
-from .fingerprint import is_lockstep
 from .telling import teller
 
 
@@ -31,7 +29,7 @@ class KerasTold:
         self._step = _iterations(self.model)
         self._teller.step(self._step, {}, "keras")
         compare, self._compare = self._compare, False
-        if compare or (compare is None and is_lockstep(self.model)):
+        if compare or (compare is None and _is_lockstep(self.model)):
             _compared(self.model, self.params)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -49,8 +47,16 @@ class KerasTold:
         self._teller.flush()
 
 
+def _is_lockstep(model: Any) -> bool:
+    from .fingerprint import is_lockstep  # noqa: PLC0415 - the import of a callback stays cheap
+
+    return is_lockstep(model)
+
+
 def _compared(model: Any, params: Any) -> None:
     """What goes wrong while comparing is told, and stops nobody; a difference does."""
+    from .agreeing import Disagreement, agree  # noqa: PLC0415
+
     steps = (params or {}).get("steps")
     try:
         agree(model, settings={} if steps is None else {"steps an epoch": steps})

@@ -71,6 +71,19 @@ def cluster() -> dict[str, int]:
     return {role: len(of) for role, of in found.items() if isinstance(of, (list, dict, tuple))}
 
 
+def hosts() -> set[str]:
+    """The hosts on which the tasks are, by their addresses."""
+    found = tf_config().get("cluster", {})
+    roles = list(found.values()) if isinstance(found, dict) else []
+    listed = [list(of.values()) if isinstance(of, dict) else of for of in roles]
+    return {
+        str(address).rpartition(":")[0]
+        for of in listed
+        if isinstance(of, (list, tuple))
+        for address in of
+    }
+
+
 def is_chief() -> bool:
     """Whether this process leads: it alone writes what there must be once."""
     role, _, index = task().partition(":")

@@ -78,14 +78,16 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 def frames(trace: TracebackType | None) -> list[str]:
     """As file:line function: code, the outermost first; of very many, both ends."""
-    lines = [
-        without_secrets(f"{one.filename}:{one.lineno} {one.name}: {one.line}"[:FRAME_LENGTH_MAX])
-        for one in traceback.extract_tb(trace)
-    ]
+    lines = [_frame(one) for one in traceback.extract_tb(trace)]
     if len(lines) > FRAMES_MAX:
         half = FRAMES_MAX // 2
         lines = [*lines[:half], f"... {len(lines) - 2 * half} more", *lines[-half:]]
     return lines
+
+
+def _frame(one: traceback.FrameSummary) -> str:
+    code = f": {one.line}" if one.line else ""  # of some there is no source
+    return without_secrets(f"{one.filename}:{one.lineno} {one.name}{code}"[:FRAME_LENGTH_MAX])
 
 
 def write_whole(folder: str, name: str, record: dict[str, Any]) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 import tensorflow as tf
 
 from . import place, records
-from .agreeing import Disagreement, agree
 from .telling import SEND_EVERY_S, teller
 
 v1 = tf.compat.v1
@@ -69,6 +68,8 @@ class SessionTold(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
 
 def _compared() -> None:
     """What goes wrong while comparing is told, and stops nobody; a difference does."""
+    from .agreeing import Disagreement, agree  # noqa: PLC0415 - the import of a hook stays cheap
+
     try:
         agree()
     except Disagreement:

@@ -21,7 +21,9 @@ from holdfast.model.facts import (
     TaskStarted,
     TracebackSeen,
 )
+from holdfast.model.left_words import ended_with, is_soon
 from holdfast.model.pattern import Pattern
+from holdfast.model.told_facts import ExceptionLeft
 from holdfast.model.watch_facts import (
     LinkSeen,
     StacksSeen,
@@ -160,10 +162,24 @@ class Evidence:
             for seen in self._about(TracebackSeen, task)
             if (seen.stream, seen.line) not in ignored
         )
-        return max(found, key=lambda fact: (fact.stream == "err", fact.offset), default=None)
+        logged = max(found, key=lambda fact: (fact.stream == "err", fact.offset), default=None)
+        left = tuple(self._about(ExceptionLeft, task))
+        seen = ended_with(left, logged, pids=self.pids_of(task), exited=self.exit_of(task))
+        # Of a thread, a child process or a guard it is known that the task could go on after it.
+        coped = isinstance(seen, ExceptionLeft) and not self.is_last_word(seen)
+        return None if coped else seen
+
+    def ended_itself_with(self, seen: TracebackSeen) -> bool:
+        """Whether a task's own process says that this is what it ended with."""
+        if not isinstance(seen, ExceptionLeft):
+            return False
+        return seen.ended_its_process and seen.pid in self.pids_of(seen.task)
 
     def is_last_word(self, seen: TracebackSeen) -> bool:
-        """Whether a task wrote nothing more to that stream after a traceback."""
+        """Whether a task wrote nothing more to that stream after a traceback, or says so itself."""
+        exited = self.exit_of(seen.task)
+        if self.ended_itself_with(seen) or (exited and is_soon(seen, exited)):
+            return True
         end = (seen.message or seen.exception).rpartition("\n")[2][:LAST_WORD_LENGTH]
         return any(
             words.stream == seen.stream and end in words.lines[-1]

@@ -12,3 +12,12 @@ class Hdf5LocksOff(Fact):
     file: str
     line: int
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChiefForAll(Fact):
+    """A line of the tasks' program makes a chief of whoever runs it."""
+
+    file: str
+    line: int
+    text: str

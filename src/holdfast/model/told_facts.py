@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.model.facts import Fact
+from holdfast.model.facts import Fact, TracebackSeen
+
+MAIN_THREAD = "MainThread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +42,23 @@ class ErrorTold(Fact):
     named: tuple[str, ...] = ()  # the tasks that its message speaks of
     tries: int = 1
     again: bool = False  # whether it is tried once more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionLeft(TracebackSeen):
+    """An exception that the program itself wrote down: not parsed, whole, of a known thread."""
+
+    pid: int = 0  # of the process, which may be a child of the task's own
+    thread: str = MAIN_THREAD
+    step: int = -1  # the last that was told; -1: none was
+    code: str = ""  # of TensorFlow's errors: UNAVAILABLE, ABORTED
+    op: str = ""
+    in_graph: str = ""  # the op's own name there
+    named: tuple[str, ...] = ()  # the tasks that its message speaks of
+    came_from: tuple[str, ...] = ()  # what it was raised over: KeyError: 'row', the nearest first
+    guarded: bool = False  # seen by a guard, and nobody knows whether it ended the program
+
+    @property
+    def ended_its_process(self) -> bool:
+        """Whether Python ends with it: exceptions of other threads end only these."""
+        return self.thread == MAIN_THREAD and not self.guarded

@@ -70,7 +70,7 @@ class TracebackReader:
             self.spoiled = True
             return False
         self.exception = found.group(1)
-        self._keep(found.group(2) or "")
+        self.keep(found.group(2) or "")
         return True
 
     def _take_frame(self, line: str) -> None:
@@ -86,10 +86,10 @@ class TracebackReader:
     def _take_message(self, line: str) -> bool:
         if _NEXT_RECORD.search(line) or len(self.message) >= MESSAGE_LINES_MAX:
             return False
-        self._keep(line)
+        self.keep(line)
         return True
 
-    def _keep(self, line: str) -> None:
+    def keep(self, line: str) -> None:
         """Of a message that quotes another process's traceback, the frames tell, too."""
         quotes = any(HEADER in kept for kept in self.message)
         if quotes or not _GRAPH_NOISE.search(line):
@@ -101,6 +101,14 @@ class TracebackReader:
             return None
         message = "\n".join(self.message).strip()[:MESSAGE_LENGTH_MAX]
         return Traceback(self.exception, message, tuple(self.frames))
+
+
+def without_graph_noise(message: str) -> str:
+    """What went wrong, without where TensorFlow's graph was made."""
+    kept = TracebackReader()
+    for line in message.split("\n")[:MESSAGE_LINES_MAX]:
+        kept.keep(line)
+    return "\n".join(kept.message).strip()[:MESSAGE_LENGTH_MAX]
 
 
 def place_in(frame: str) -> str:

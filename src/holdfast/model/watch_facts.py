@@ -17,6 +17,15 @@ class StepsSeen(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FolderWritten(Fact):
+    """A task has a file open in a folder in which it takes itself for the only writer."""
+
+    what: str  # summaries, checkpoints
+    folder: str
+    server: str = ""  # server:/export, where other hosts may have the same; empty: of this host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStill(Fact):
     """No sign of progress for much longer than this task's own habit. Told again while it lasts."""
 

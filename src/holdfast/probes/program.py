@@ -1,12 +1,16 @@
-"""Lines of the tasks' program that switch HDF5's file locks off: read as text, never run."""
+"""Lines of the tasks' program that tell before it runs: read as text, never run.
+
+They switch HDF5's file locks off, or make every task a chief.
+"""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from holdfast.model.facts import Fact
 from holdfast.model.pattern import Pattern
-from holdfast.model.program_facts import Hdf5LocksOff
+from holdfast.model.program_facts import ChiefForAll, Hdf5LocksOff
 
 PROGRAM_BYTES_MAX = 1 << 20
 LINES_MAX = 20
@@ -20,28 +24,43 @@ _OFF = Pattern(
 _READS = Pattern(r"['\"]r['\"]")  # a file that is only read needs no lock
 
 
+_CHIEF = Pattern(r"\bis_chief\s*=\s*True\b")
+
+
 def locks_switched_off(command: Sequence[str], where: dict[str, Any]) -> list[Fact]:
     """Of the files that a command names: what they import is not looked at."""
-    return [fact for word in command if word.endswith(_SUFFIXES) for fact in _lines(word, where)]
+    return [
+        Hdf5LocksOff(file=name, line=number, text=text[:TEXT_LENGTH_MAX], **where)
+        for name, number, text in _lines(command, _OFF)
+        if "HDF5_USE_FILE_LOCKING" in text or not _READS.search(text)
+    ]
 
 
-def _lines(name: str, where: dict[str, Any]) -> Iterator[Fact]:
+def chief_for_all(command: Sequence[str], where: dict[str, Any]) -> list[Fact]:
+    """Where the word for the chief stands as a constant, and not as a question to TF_CONFIG."""
+    return [
+        ChiefForAll(file=name, line=number, text=text[:TEXT_LENGTH_MAX], **where)
+        for name, number, text in _lines(command, _CHIEF)
+    ]
+
+
+def _lines(command: Sequence[str], telling: Pattern) -> Iterator[tuple[str, int, str]]:
+    """Each telling line, with its file and number; a comment tells nothing."""
+    for name in command:
+        found = (
+            (name, number, bare)
+            for number, line in enumerate(_text(name).split("\n"), 1)
+            if not (bare := line.strip()).startswith("#") and telling.search(bare)
+        )
+        yield from islice(found, LINES_MAX)
+
+
+def _text(name: str) -> str:
     try:
         path = Path(name)
-        if not path.is_file():
-            return
+        if not name.endswith(_SUFFIXES) or not path.is_file():
+            return ""
         with path.open("rb") as file:
-            text = file.read(PROGRAM_BYTES_MAX).decode(errors="replace")
-    except OSError:
-        return  # whoever starts it will hear of it
-    left = LINES_MAX
-    for number, line in enumerate(text.split("\n"), 1):
-        bare = line.strip()
-        if bare.startswith("#") or not _OFF.search(bare):
-            continue
-        if "HDF5_USE_FILE_LOCKING" not in bare and _READS.search(bare):
-            continue
-        yield Hdf5LocksOff(file=name, line=number, text=bare[:TEXT_LENGTH_MAX], **where)
-        left -= 1
-        if not left:
-            return
+            return file.read(PROGRAM_BYTES_MAX).decode(errors="replace")
+    except (OSError, ValueError):
+        return ""  # whoever starts it will hear of it

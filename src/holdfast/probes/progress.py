@@ -12,18 +12,23 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from holdfast.model.mounts import mount_in
+from holdfast.model.mounts import Mount, mount_in
 from holdfast.model.pattern import Pattern
 
 PIECE_BYTES_MAX = 8_192
 OPEN_FILES_MAX = 1_000
 FOLDERS_MAX = 4
+WRITTEN_MAX = 16
+WRITES = 0o3  # of the flags of an open file: O_WRONLY, O_RDWR
 NAMES_MAX = 1_000
 MOUNTINFO_BYTES_MAX = 1 << 20
 LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
 _EVENTS = "events.out.tfevents."
 _CHECKPOINT = Pattern(r"ckpt[^/]*-(\d{1,12})\.index$")
 _PARTS = Pattern(r"ckpt[^/]*_temp/[^/]*$")  # where the parts of a checkpoint are written first
+# One part of one: whoever writes it takes itself for the only writer of this checkpoint.
+_WHOLE = Pattern(r"_temp/part-00000-of-00001\.")
+_NO_WRITER = (".profile-empty", " (deleted)")
 _MARKS = (b"\n", b"\r", b"\b")
 
 
@@ -68,15 +73,26 @@ class Left:
     event_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A folder into which a task writes alone, as it thinks."""
+
+    what: str  # summaries, checkpoints
+    folder: str
+    server: str  # server:/export, of a file system that other hosts may have, too; empty: local
+
+
 @dataclass(slots=True)
 class Traces:
     """The directories of one task, learned from the files that it had open."""
 
     folders: list[str] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
 
     def look(self, pid: int) -> Left:
         """Costs a look at every open file: not for every second."""
-        for path in _open_files(pid):
+        for number, path in _open_files(pid):
+            self._see_written(pid, number, path)
             folder = _folder_of(path)
             is_new = folder and folder not in self.folders and len(self.folders) < FOLDERS_MAX
             if is_new and _is_local(folder):
@@ -87,13 +103,41 @@ class Traces:
             sum(left.event_bytes for left in found),
         )
 
+    def _see_written(self, pid: int, number: str, path: str) -> None:
+        what, folder = _written_at(path)
+        known = any((one.what, one.folder) == (what, folder) for one in self.written)
+        if not what or known or len(self.written) >= WRITTEN_MAX or not _is_written(pid, number):
+            return
+        mount = _mount_of(folder)
+        if mount is not None:
+            server = "" if mount.kind in LOCAL else mount.source
+            self.written.append(Written(what, folder, server))
 
-def _open_files(pid: int) -> Iterator[str]:
+
+def _written_at(path: str) -> tuple[str, str]:
+    """What a file open for writing would be a part of, and in which folder; or nothing of ours."""
+    folder, _, name = path.rpartition("/")
+    if name.startswith(_EVENTS) and not name.endswith(_NO_WRITER):
+        return "summaries", folder
+    return ("checkpoints", folder.rpartition("/")[0]) if _WHOLE.search(path) else ("", "")
+
+
+def _is_written(pid: int, number: str) -> bool:
+    try:
+        lines = Path(f"/proc/{pid}/fdinfo/{number}").read_text().splitlines()
+    except OSError:
+        return False
+    flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")
+    return bool(int(flags, 8) & WRITES)
+
+
+def _open_files(pid: int) -> Iterator[tuple[str, str]]:
     try:
         with os.scandir(f"/proc/{pid}/fd") as entries:
             for entry in islice(entries, OPEN_FILES_MAX):
                 with contextlib.suppress(OSError):
-                    yield os.readlink(entry.path)  # noqa: PTH115 - a Path for each costs more
+                    # A Path for each costs more.
+                    yield entry.name, os.readlink(entry.path)  # noqa: PTH115
     except OSError:
         return
 
@@ -109,13 +153,17 @@ def _folder_of(path: str) -> str:
 
 
 def _is_local(folder: str) -> bool:
+    mount = _mount_of(folder)
+    return mount is not None and mount.kind in LOCAL
+
+
+def _mount_of(folder: str) -> Mount | None:
     try:
         with Path("/proc/self/mountinfo").open("rb") as file:
             mountinfo = file.read(MOUNTINFO_BYTES_MAX).decode(errors="surrogateescape")
     except OSError:
-        return False
-    mount = mount_in(mountinfo, folder)
-    return mount is not None and mount.kind in LOCAL
+        return None
+    return mount_in(mountinfo, folder)
 
 
 def _left_in(folder: str) -> Left:

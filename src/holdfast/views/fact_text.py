@@ -7,7 +7,7 @@ from typing import Any, Final
 from holdfast.model import facts
 from holdfast.model.log_facts import LogsGiven
 from holdfast.model.path import Outcome
-from holdfast.model.program_facts import Hdf5LocksOff
+from holdfast.model.program_facts import ChiefForAll, Hdf5LocksOff
 from holdfast.model.signals import signal_name
 from holdfast.model.words import bytes_text, seconds_text
 from holdfast.views.recovery_fact_text import SAY_RECOVERY
@@ -264,6 +264,7 @@ _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.DiskMeasured: _disk,
     facts.EnvironmentSeen: _environment,
     facts.FolderMeasured: _folder,
+    ChiefForAll: lambda fact: f"{fact.file} line {fact.line}: {fact.text}",
     Hdf5LocksOff: lambda fact: f"{fact.file} line {fact.line}: {fact.text}",
     facts.HostMeasured: _host,
     facts.KernelKilledForMemory: _kernel_kill,

@@ -6,6 +6,7 @@ from typing import Any, Final
 from holdfast.model import told_facts as facts
 from holdfast.model.facts import Fact
 from holdfast.model.told_differences import difference_text
+from holdfast.model.tracebacks import own_frames
 
 
 def _loss(fact: facts.LossTold) -> str:
@@ -26,8 +27,25 @@ def _error(fact: facts.ErrorTold) -> str:
     return f"{kind}{of}{about}, {then}: {fact.message.partition(chr(10))[0]}"
 
 
+def _left(fact: facts.ExceptionLeft) -> str:
+    said = fact.message.strip().partition("\n")[0]
+    kind = fact.exception.rpartition(".")[2]
+    frames = own_frames(fact.frames) or list(fact.frames)
+    where = f" (raised at {frames[-1].partition(': ')[0]})" if frames else ""
+    parts = [
+        f" in op {fact.op}" if fact.op else "",
+        f" in thread {fact.thread}" if fact.thread != facts.MAIN_THREAD else "",
+        f" at step {fact.step}" if fact.step >= 0 else "",
+        f", about {', '.join(fact.named)}" if fact.named else "",
+        f", from {fact.came_from[0]}" if fact.came_from else "",
+    ]
+    whole = f"{kind}: {said}" if said else kind
+    return f"it wrote down {whole}{where}{''.join(parts)}"
+
+
 SAY_TOLD: Final[dict[type[Fact], Callable[[Any], str]]] = {
     facts.DifferenceTold: lambda fact: f"not the same in all tasks: {difference_text(fact)}",
     facts.ErrorTold: _error,
+    facts.ExceptionLeft: _left,
     facts.LossTold: _loss,
 }

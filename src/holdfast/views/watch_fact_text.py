@@ -106,6 +106,7 @@ SAY: Final[dict[type[Fact], Callable[[Any], str]]] = {
     ),
     facts.StacksSeen: _stacks,
     facts.StateChanged: lambda fact: f"{fact.before} -> {fact.state}: {fact.says}",
+    facts.FolderWritten: lambda fact: f"writes {fact.what} into {fact.folder}",
     facts.StepsSeen: _steps,
     facts.TakenOver: lambda fact: (
         f"a new supervisor took over from pid {fact.pid}, which had been"

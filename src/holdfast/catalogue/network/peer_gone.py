@@ -48,6 +48,9 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             *evidence.lines(LOST, task),
             *(seen for seen in evidence.of(TracebackSeen, task) if _is_lost(seen)),
         ]
+        ended = evidence.last_traceback(task)
+        if ended is not None and ended not in said and _is_lost(ended):
+            said.append(ended)  # the program wrote it down, whatever became of its output
         said = [fact for fact in said if fact.at_s <= until_s]
         if said:
             yield _proof(evidence, task, said)

@@ -16,8 +16,9 @@ Correct the program. A relaunch would fail in the same way, so none is made.
 
 ## When this accusation would be wrong
 When the program only logged the exception and ended for another reason. If the traceback is
-not among the task's last words, or the exit code is not 1, the finding says `likely`; also of
-TensorFlow's own exceptions, for what they complain about may be another task's doing.
+not among the task's last words, and the program itself did not write down that it ended so, or
+the exit code is not 1, the finding says `likely`; also of TensorFlow's own exceptions, for what
+they complain about may be another task's doing.
 """
 
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from holdfast.model.lost_peer import ABORTED, LOST_ERRORS
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.told_differences import STOPPED, told_differences
+from holdfast.model.told_facts import MAIN_THREAD, ExceptionLeft
 from holdfast.model.tracebacks import own_frames
 from holdfast.model.wording import Weight, Words
 
@@ -38,6 +40,7 @@ CUT_OFF = Pattern(r"^(?:Connection(?:Reset|Refused|Aborted)|BrokenPipe|EOF)Error
 NO_TRACEBACK = Pattern(r"^(?:SyntaxError|IndentationError|TabError): ")
 OF_TENSORFLOW = Pattern(r"^tensorflow\.")
 UNCAUGHT_CODE = 1
+THREAD_S_MAX = 60.0  # so long before the end a thread of the program may have failed over the same
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -54,21 +57,43 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
                     do=("correct the line that the log names",),
                 )
             continue
-        if seen.exception.endswith(STOPPED) and any(told_differences(evidence)):
-            continue  # it ended over what all of them have found
-        if NOT_ITS_OWN.search(seen.exception) or ABORTED.search(seen.message):
+        if _is_of_others(evidence, seen):
             continue
         if CUT_OFF.search(seen.exception) and _is_not_the_first(evidence, failure):
             continue
         uncaught = failure.exit_code == UNCAUGHT_CODE and _is_last(evidence, seen)
-        certain = uncaught and not OF_TENSORFLOW.search(seen.exception)
-        yield Proof(
-            facts=(seen, failure),
-            culprit=failure.task,
-            confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
-            says=f"{failure.task} ended with {_exception(seen)}",
-            do=(f"correct the program{_place(seen)}",),
-        )
+        yield _proof(evidence, seen, (failure,), uncaught=uncaught)
+    yield from _of_unseen_ends(evidence)
+
+
+def _of_unseen_ends(evidence: Evidence) -> Iterator[Proof]:
+    """Nobody saw how a task ended, and its own process has written it down."""
+    for task in evidence.tasks:
+        exited = evidence.exit_of(task)
+        seen = evidence.last_traceback(task) if exited is None or exited.unseen else None
+        if seen and evidence.ended_itself_with(seen) and not _is_of_others(evidence, seen):
+            yield _proof(evidence, seen, (exited,) if exited else (), uncaught=True)
+
+
+def _is_of_others(evidence: Evidence, seen: TracebackSeen) -> bool:
+    """Whether it is the peers' doing, or ended over what all of them have found."""
+    if seen.exception.endswith(STOPPED) and any(told_differences(evidence)):
+        return True
+    return bool(NOT_ITS_OWN.search(seen.exception) or ABORTED.search(seen.message))
+
+
+def _proof(
+    evidence: Evidence, seen: TracebackSeen, ends: tuple[TaskExited, ...], *, uncaught: bool
+) -> Proof:
+    certain = uncaught and not OF_TENSORFLOW.search(seen.exception)
+    thread = _thread_before(evidence, seen)
+    return Proof(
+        facts=(*((thread,) if thread else ()), seen, *ends),
+        culprit=seen.task,
+        confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
+        says=f"{seen.task} ended with {_exception(seen)}{_more(seen, thread)}",
+        do=(f"correct the program{_place(seen)}",),
+    )
 
 
 def _is_not_the_first(evidence: Evidence, failure: TaskExited) -> bool:
@@ -84,7 +109,9 @@ def _chose_its_code(evidence: Evidence, failure: TaskExited, seen: TracebackSeen
 
 
 def _is_last(evidence: Evidence, seen: TracebackSeen) -> bool:
-    return any(
+    if isinstance(seen, ExceptionLeft) and not seen.ended_its_process:
+        return False
+    return evidence.ended_itself_with(seen) or any(
         line.startswith(seen.exception)
         for words in evidence.of(LastWords, seen.task)
         for line in words.lines
@@ -95,6 +122,32 @@ def _exception(seen: TracebackSeen) -> str:
     name = seen.exception.rpartition(".")[2]
     message = seen.message.partition("\n")[0][:200]
     return f"{name}: {message}" if message else name
+
+
+def _thread_before(evidence: Evidence, seen: TracebackSeen) -> ExceptionLeft | None:
+    """The first thread of the same process that had failed shortly before its end."""
+    if not isinstance(seen, ExceptionLeft) or not seen.ended_its_process:
+        return None
+    threads = (
+        one
+        for one in evidence.of(ExceptionLeft, seen.task)
+        if one.pid == seen.pid and not (one.ended_its_process or one.guarded)
+    )
+    return next((one for one in threads if 0 <= seen.at_s - one.at_s <= THREAD_S_MAX), None)
+
+
+def _more(seen: TracebackSeen, thread: ExceptionLeft | None) -> str:
+    """What only the program itself could tell: the op, the step, the thread."""
+    if not isinstance(seen, ExceptionLeft):
+        return ""
+    of_graph = f" ({seen.in_graph})" if seen.in_graph and seen.in_graph != seen.op else ""
+    parts = [
+        f", in op {seen.op}{of_graph}" if seen.op else "",
+        f", in its thread {seen.thread}" if seen.thread != MAIN_THREAD else "",
+        f", at step {seen.step}" if seen.step >= 0 else "",
+        f"; its thread {thread.thread} had ended with {_exception(thread)}" if thread else "",
+    ]
+    return "".join(parts)
 
 
 def _place(seen: TracebackSeen) -> str:
