@@ -32,19 +32,21 @@ OF_AN_END = (
 def since_restart(facts: Iterable[Fact]) -> Iterator[Fact]:
     """All facts but those of ends that were answered by a restart, and of who suffered by them.
 
-    Of a task that ended and stays ended, all is kept.
+    Of a task that ended and stays ended, all is kept since it was started last.
     """
     known = tuple(facts)
     attempt = max((fact.attempt for fact in known), default=1)
     gone: set[TaskId | None] = set()
-    again_s = -1.0
+    again_s: dict[TaskId | None, float] = {}
     for fact in known:
         if fact.attempt == attempt and isinstance(fact, TaskExited | TaskNotStarted):
             gone.add(fact.task)
         elif fact.attempt == attempt and isinstance(fact, TaskStarted) and fact.task in gone:
             gone.discard(fact.task)
-            again_s = max(again_s, fact.at_s)
+            again_s[fact.task] = fact.at_s
+    last_s = max(again_s.values(), default=-1.0)
     for fact in known:
-        answered = fact.attempt == attempt and fact.at_s <= again_s and fact.task not in gone
+        until_s = again_s.get(fact.task, -1.0) if fact.task in gone else last_s
+        answered = fact.attempt == attempt and fact.at_s <= until_s
         if not (answered and isinstance(fact, OF_AN_END)):
             yield fact
