@@ -1,4 +1,4 @@
-"""A job that fails is brought back, as far as that is allowed and helps; real processes, no cluster."""
+"""A job that fails is brought back, as far as that is allowed and helps: real processes."""
 
 import json
 import os
@@ -17,7 +17,12 @@ from holdfast.model.facts import (
     TaskExited,
     TaskStarted,
 )
-from holdfast.model.recovery_facts import CheckpointChosen, ProgramRead, RemedyDecided
+from holdfast.model.recovery_facts import (
+    CheckpointChosen,
+    ProgramRead,
+    RemedyAnswered,
+    RemedyDecided,
+)
 from holdfast.model.watch_facts import TakenOver
 
 pytestmark = pytest.mark.timeout(120)
@@ -77,6 +82,10 @@ def test_a_job_that_was_killed_once_is_relaunched_and_finishes(start: Start) -> 
     assert "attempt 2: all 2 tasks are started again" in job.out
     assert "worker:1 │ attempt 2" in job.out
     assert job.report["verdict"] == "healthy"
+    (told,) = job.report["recovery"]
+    assert (told["attempt"], told["did"], told["culprit"]) == (1, "relaunch all tasks", "worker:1")
+    assert told["seconds"].keys() >= {"detect", "decide", "wait", "start"}
+    assert "= took     detect" in job.out
     job.nothing_is_left()
 
 
@@ -84,10 +93,9 @@ def test_without_being_asked_nothing_is_brought_back(start: Start) -> None:
     job = train(start)
     assert job.wait() == 137
     assert attempts(job) == [1]
-    (fact,) = job.facts(RemedyDecided)
-    assert (fact.remedy, fact.exit_code) == ("stop", 137)
-    assert "recovery is off" in fact.reason
-    assert "recovery:" not in job.out
+    assert job.facts(RemedyDecided) == []
+    assert "recovery" not in job.out
+    assert "recovery" not in job.report
     job.nothing_is_left()
 
 
@@ -143,6 +151,22 @@ def test_where_nobody_can_be_asked_it_is_only_said_what_would_be_done(start: Sta
     assert job.wait() == 137
     assert attempts(job) == [1]
     assert "recovery: dry run, not done: relaunch all tasks" in job.out
+    job.nothing_is_left()
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_a_person_decides(start: Start, terminal: Any, answer: str) -> None:
+    program = start.script("train.py", TRAIN)
+    words = (sys.executable, program, "worker:1", "1")
+    job = start("--workers", "2", "--on-failure", "ask", "--", *words, **terminal.settings)
+    terminal.until_shows("relaunch the job? Type yes or no")
+    terminal.type(f"{answer}\n".encode())
+    assert terminal.wait(job) == (0 if answer == "yes" else 137)
+    (answered,) = job.facts(RemedyAnswered)
+    assert answered.yes is (answer == "yes")
+    assert attempts(job) == ([1, 2] if answer == "yes" else [1])
+    assert decided(job) == [(1, "ask")] + ([] if answer == "yes" else [(1, "stop")])
+    assert answer == "yes" or "somebody said no" in terminal.text
     job.nothing_is_left()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.coordinator.loop import Loop, Verdict, complain
+from holdfast.logdir.journal import read_journal
 from holdfast.logdir.run_dir import RunDir, log_name
 from holdfast.model.errors import MissingInput, StorageFailed
 from holdfast.model.evidence import Evidence
@@ -15,6 +16,7 @@ from holdfast.model.findings import Finding
 from holdfast.recover.decision import Decision, Ending, Stop
 from holdfast.recover.policy import OnFailure
 from holdfast.supervisor.held import Held
+from holdfast.views.recovery_story import with_recovery
 from holdfast.views.report import finding_line, report
 
 
@@ -38,6 +40,8 @@ def conclude_run(held: Held, loop: Loop, verdict: Verdict, decision: Decision | 
     ended = _ended(held, verdict, decision)
     try:
         shown = report(verdict.diagnosis, verdict.evidence, log_name=log_name)
+        if held.plan.on_failure != OnFailure.STOP:
+            shown = with_recovery(shown, read_journal(held.run_dir).facts)
         held.run_dir.write_json("report.json", shown)
         write_page(held.run_dir, shown)
         loop.take([ended])

@@ -113,8 +113,9 @@ def _go_on(held: Held, facts: Sequence[Fact], first: tuple[Fact, ...]) -> None:
         remedies = _remedies(held, facts)
         loop = _attempt(held, facts, first, door, remedies)
         verdict = loop.judge()
-        # Whoever was asked to end, or has trained to the end, needs no remedy.
-        decision = remedies.at_the_end(loop) if verdict.conclusion.exit_code else None
+        decision = None
+        if verdict.conclusion.exit_code and held.plan.on_failure != OnFailure.STOP:
+            decision = remedies.at_the_end(loop)
         if decision is None or not remedies.is_to_be_done(decision):
             break
         begun = next_attempt(held, decision, loop, remedies, door)

@@ -2,7 +2,7 @@
 
 from holdfast.model.facts import AttemptStarted, Fact
 from holdfast.model.recovery_facts import CheckpointChosen, RemedyAnswered, RemedyDecided
-from holdfast.recover.decision import Ending, decision_in
+from holdfast.recover.decision import decision_in
 from holdfast.views.recovery_fact_text import SAY_RECOVERY
 
 
@@ -11,8 +11,6 @@ def recovery_line(fact: Fact) -> str:
     match fact:
         case AttemptStarted(attempt=attempt) if attempt > 1:
             return f"attempt {attempt}: all {len(fact.tasks)} tasks are started again"
-        case RemedyDecided(ending=Ending.POLICY):
-            return ""  # recovery is off: nobody expects any
         case RemedyDecided():
             begin = "dry run, not done: " if fact.dry_run else ""
             return f"recovery: {begin}{decision_in(fact).in_words()}"
