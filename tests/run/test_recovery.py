@@ -136,8 +136,11 @@ def test_a_mistake_in_the_program_is_not_tried_again(start: Start) -> None:
     job.nothing_is_left()
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(start: Start) -> None:
-    job = train(start, "--on-failure", "recover", "--dry-run")
+@pytest.mark.parametrize("options", [("--on-failure", "recover"), ()], ids=" ".join)
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(
+    start: Start, options: tuple[str, ...]
+) -> None:
+    job = train(start, *options, "--dry-run")
     assert job.wait() == 137
     (fact,) = job.facts(RemedyDecided)
     assert (fact.remedy, fact.dry_run) == ("relaunch", True)

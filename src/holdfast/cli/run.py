@@ -40,6 +40,34 @@ from holdfast.views.report import fit
 PREFLIGHT_CODE = 3
 
 
+# What is done about a failure; None means: not said here.
+_RECOVERY = (
+    click.option(
+        "--on-failure",
+        type=click.Choice(ON_FAILURE),
+        help="When a task fails for a reason that a new start can help: end the job,"
+        " bring it back, or ask.  [default: stop]",
+    ),
+    click.option(
+        "--max-relaunches",
+        type=int,
+        metavar="N",
+        help="How often the whole job may be relaunched.  [default: 3]",
+    ),
+    click.option(
+        "--checkpoint-dir",
+        metavar="DIR",
+        help="Where the job keeps its checkpoints: before a relaunch the newest whole one"
+        " is made the one that it restores.",
+    ),
+    click.option(
+        "--dry-run/--no-dry-run",
+        default=None,
+        help="Say what would be done about a failure, and do nothing about it.",
+    ),
+)
+
+
 def _options(function: Callable[..., None]) -> Callable[..., None]:
     """The settings that a job file may hold too; None means: not said here."""
     for option in reversed(
@@ -76,34 +104,12 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
                 "  [default: 120]",
             ),
             click.option(
-                "--on-failure",
-                type=click.Choice(ON_FAILURE),
-                help="When a task fails for a reason that a new start can help: end the job,"
-                " bring it back, or ask.  [default: stop]",
-            ),
-            click.option(
-                "--max-relaunches",
-                type=int,
-                metavar="N",
-                help="How often the whole job may be relaunched.  [default: 3]",
-            ),
-            click.option(
-                "--checkpoint-dir",
-                metavar="DIR",
-                help="Where the job keeps its checkpoints: before a relaunch the newest whole one"
-                " is made the one that it restores.",
-            ),
-            click.option(
-                "--dry-run/--no-dry-run",
-                default=None,
-                help="Say what would be done about a failure, and do nothing about it.",
-            ),
-            click.option(
                 "--keep-bytes",
                 metavar="SIZE",
                 help="Keep only the newest SIZE of each output file, such as 100M."
                 "  [default: all of it]",
             ),
+            *_RECOVERY,
         )
     ):
         function = option(function)
@@ -144,8 +150,7 @@ def command(**asked: Any) -> None:
     RUN_DIR, takes it up again.
 
     With --on-failure recover, a job that was killed from outside is brought back: one task
-    alone where TensorFlow allows it, else all of them. A mistake in the program is never tried
-    again, and the same failure at the same step ends it.
+    alone where TensorFlow allows it, else all of them. A mistake in the program never is.
 
     \b
     Exit codes: 0 all chiefs and workers finished, at once or after a relaunch; 1 the training
@@ -186,7 +191,8 @@ def _reachable(job: Job) -> Job:
     """Paths as the supervisor sees them; and nobody is asked where nobody can answer."""
     folder = job.checkpoint_dir
     job = replace(job, checkpoint_dir=str(Path(folder).absolute()) if folder else None)
-    if job.on_failure == "ask" and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    unheard = job.on_failure == "ask" and not (sys.stdin.isatty() and sys.stdout.isatty())
+    if unheard or job.dry_run:
         return replace(job, on_failure="recover", dry_run=True)
     return job
 
