@@ -1,6 +1,7 @@
 """What a journal tells of a job's failures: the same, whoever reads it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from holdfast.model.facts import (
     AttemptStarted,
     Fact,
     LogLine,
+    PathProbed,
     SignalSent,
     StopAsked,
     TaskExited,
@@ -17,7 +19,7 @@ from holdfast.model.facts import (
     TimePassed,
 )
 from holdfast.model.recovery_facts import RemedyAnswered, RemedyDecided
-from holdfast.model.watch_facts import StepsSeen
+from holdfast.model.watch_facts import StepsSeen, TaskStill
 from holdfast.recover.by_journal import decide_at_the_end, decide_by_journal
 from holdfast.recover.decision import (
     Action,
@@ -36,6 +38,7 @@ from holdfast.recover.history import History, history_of, undone
 from holdfast.recover.policy import Policy
 from holdfast.recover.trouble import Trouble, trouble_of
 
+STILL: Any = {"still_s": 9.0, "usual_s": 1.0, "sign": "steps", "cpu_share": 0.0}
 W0, W1, PS, CHIEF = TaskId("worker", 0), TaskId("worker", 1), TaskId("ps", 0), TaskId("chief", 0)
 
 
@@ -219,6 +222,22 @@ def test_an_end_that_was_answered_by_a_restart_accuses_nobody_again() -> None:
     older = replace(line(W0, 1), attempt=0)
     assert list(since_restart([older, *kept])) == [older, *kept]
     assert list(since_restart([])) == []
+
+
+def test_what_was_seen_of_a_process_says_nothing_of_the_next_one() -> None:
+    def looks(at_s: float) -> list[Fact]:
+        answer = PathProbed(
+            at_s=at_s, host="a", target=W1, address="a:1", outcome="answered", incarnation=7
+        )
+        return [
+            answer,
+            replace(answer, target=W0),
+            TaskStill(at_s=at_s, host="a", task=W1, **STILL),
+        ]
+
+    facts = [began(1), started(W0, 1), started(W1, 1), *looks(2), ended(W1, 3), started(W1, 5)]
+    kept = [began(1), started(W0, 1), started(W1, 1), looks(2)[1], started(W1, 5)]
+    assert list(since_restart([*facts, *looks(6)])) == [*kept, *looks(6)]
 
 
 def test_what_was_only_told_costs_nothing_and_is_not_to_be_done() -> None:

@@ -280,6 +280,31 @@ def test_a_lost_parameter_server_takes_the_whole_job_along(start: Start) -> None
     job.nothing_is_left()
 
 
+TAKEN = """
+import json, os, socket
+place = json.loads(os.environ["TF_CONFIG"])
+port = int(place["cluster"]["worker"][place["task"]["index"]].rpartition(":")[2])
+if os.environ["HOLDFAST_ATTEMPT"] == "1" and place["task"]["index"] == 1:
+    stranger = socket.create_server(("127.0.0.1", port))
+socket.create_server(("127.0.0.1", port))
+"""
+
+
+def test_where_a_port_is_taken_the_next_attempt_gets_others(start: Start) -> None:
+    program = start.script("taken.py", TAKEN)
+    job = start("--workers", "2", "--on-failure", "recover", "--", sys.executable, program)
+    assert job.wait() == 0
+    (fact,) = job.facts(RemedyDecided)
+    assert (fact.remedy, fact.cause, fact.fresh_ports) == ("relaunch", "port-conflict", True)
+    first, second = (
+        {fact.address for fact in job.facts(TaskStarted) if fact.attempt == attempt}
+        for attempt in (1, 2)
+    )
+    assert not first & second
+    assert set(job.about["cluster"].values()) == second
+    job.nothing_is_left()
+
+
 def bundle(folder: Path, name: str, *, whole: bool = True) -> None:
     """A checkpoint of TensorFlow, as far as names and sizes go."""
     index = b"\0" * 64 + bytes.fromhex("57fb808b247547db")

@@ -8,7 +8,7 @@ from holdfast.logdir.checkpoint_reading import newest_whole
 from holdfast.logdir.fence import hold
 from holdfast.recover.checkpoints import Choice
 
-READ_S_MAX = 120.0  # to read every tensor of it; what takes longer is taken by its names and sizes
+READ_S_MAX = 60.0  # to read every tensor of it; what takes longer is taken by its names and sizes
 
 
 def choose_checkpoint(folder: str, command: Sequence[str], *, reached_step: int) -> Choice:
@@ -20,7 +20,8 @@ def choose_checkpoint(folder: str, command: Sequence[str], *, reached_step: int)
     )
 
 
-def prepare(run_dir: Path, attempt: int, choice: Choice | None) -> list[str]:
-    """From now on only this attempt may write, and the program finds the checkpoint; in words."""
+def prepare(run_dir: Path, attempt: int, choice: Choice | None) -> None:
+    """From now on only this attempt may write, and the program finds its checkpoint."""
     hold(run_dir, attempt)
-    return point_to(choice) if choice is not None else []
+    if choice is not None:
+        point_to(choice)

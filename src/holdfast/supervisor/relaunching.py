@@ -13,7 +13,7 @@ from holdfast.coordinator.remedies import Remedies
 from holdfast.launch.local import free_addresses
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import HoldfastError
-from holdfast.model.facts import AttemptStarted, ProbeBlind
+from holdfast.model.facts import AttemptStarted
 from holdfast.model.plan import plan_again
 from holdfast.recover.checkpoints import Choice
 from holdfast.recover.decision import Ask, Decision, RelaunchAll
@@ -39,8 +39,8 @@ def next_attempt(
         begun = begun_now(plan, held.host)
         clock = Clock(time.monotonic())
         held.journal.append(begun)
-    except HoldfastError as error:
-        remedies.give_up(decision, loop, error.message)
+    except (HoldfastError, OSError) as error:
+        remedies.give_up(decision, loop, str(error))
         return None
     held.plan, held.clock = plan, clock
     held.tell_holder()
@@ -69,14 +69,10 @@ def _why_not(held: Held) -> str:
 
 
 def _point_out(held: Held, loop: Loop, choice: Choice | None) -> None:
-    """What the program will find; a folder that we may not change is left as it is."""
+    """What the program will find, in the journal and in the folder of its checkpoints."""
     if choice is not None:
-        fact = choice.to_fact(**held.where(), attempt=held.plan.attempt)
-        loop.take([fact])
-    try:
-        prepare(held.run_dir.path, held.plan.attempt + 1, choice)
-    except OSError as error:
-        loop.take([ProbeBlind(probe="checkpoints", why=str(error), **held.where())])
+        loop.take([choice.to_fact(**held.where(), attempt=held.plan.attempt)])
+    prepare(held.run_dir.path, held.plan.attempt + 1, choice)
 
 
 def _moved(held: Held, decision: Decision) -> dict[TaskId, str]:
