@@ -163,7 +163,7 @@ def test_it_goes_by_itself_when_nobody_comes_and_leaves_its_record(
     assert records["exited"].code == 4
 
 
-ENV = ["sh", "-c", 'echo "$HOLDFAST_ATTEMPT"']
+ENV = ["sh", "-c", 'echo "in $HOLDFAST_ATTEMPT"; exec sleep 600']
 
 
 def test_another_attempt_starts_everybody_again_and_knows_no_more_of_the_last(
@@ -172,13 +172,16 @@ def test_another_attempt_starts_everybody_again_and_knows_no_more_of_the_last(
     holding = start_holder(plan(a=ENV), dir_fd, zero_s=1.0, files_max=FILES_MAX)
     assert holding.past() == []
     (first,) = start(tmp_path, holding, "a")
+    os.kill(first.pid, 9)
     wait_for(holding, "exited")
     holding.begin_anew(2, zero_s=5.0, addresses={"a": "127.0.0.1:9"})
     names: Any = {"out": "logs/a.out", "err": "logs/a.err"}
     (second,) = holding.start("a", **names, env={"HOLDFAST_ATTEMPT": "2"})
     assert (second.attempt, second.pid != first.pid) == (2, True)
+    while "in 2\n" not in (tmp_path / "logs" / "a.out").read_text():
+        assert holding.hear() == [], "it has ended"
+    os.kill(second.pid, 9)
     wait_for(holding, "exited")
-    assert (tmp_path / "logs" / "a.out").read_text() == "\n2\n"
     holding._lose()
     taken = reach_holder(dir_fd, attempt=2)
     started.append(taken)
