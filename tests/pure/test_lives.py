@@ -11,7 +11,14 @@ import pytest
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.codec import decode
-from holdfast.model.orders import EndAttempt, Order, SaveStacks, SendSignal, TellStart
+from holdfast.model.orders import (
+    EndAttempt,
+    Order,
+    SaveStacks,
+    SendSignal,
+    StartAgain,
+    TellStart,
+)
 from holdfast.model.signals import signal_name
 from holdfast.recover.life import Life, advance
 
@@ -45,6 +52,8 @@ def in_words(order: Order) -> str:
             return f"end the attempt: {order.why}"
         case SaveStacks():
             return f"save the stacks of {' '.join(map(str, order.tasks))}: {order.why}"
+        case StartAgain():
+            return f"start {order.task} again: {order.why}"
         case TellStart(over_s=None):
             return f"tell: {order.says}"
         case TellStart():

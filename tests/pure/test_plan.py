@@ -1,5 +1,6 @@
 """The plan is what will be started, in words that a person can check beforehand."""
 
+import json
 import os
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from holdfast.launch.local import backend
 from holdfast.model.cluster import ClusterSpec, TaskId
 from holdfast.model.errors import BadInput
 from holdfast.model.job import Job
-from holdfast.model.plan import Plan, plan_tasks
+from holdfast.model.plan import Plan, plan_again, plan_tasks
 from holdfast.model.submission import decode_plan, encode_plan
 
 GOLDEN = Path(__file__).parent.parent / "plans" / "local.txt"
@@ -58,6 +59,25 @@ def test_a_task_without_an_address_is_shown_as_such() -> None:
 
 def test_a_supervisor_gets_the_whole_plan() -> None:
     assert decode_plan(encode_plan(plan())) == plan()
+
+
+def test_another_attempt_differs_in_its_number_and_in_who_listens_where() -> None:
+    chief = TaskId("chief", 0)
+    again = plan_again(plan(), attempt=2, addresses={chief: "127.0.0.1:29999"})
+    assert again.cluster.addresses == {**CLUSTER.addresses, chief: "127.0.0.1:29999"}
+    for old, new in zip(plan().tasks, again.tasks, strict=True):
+        assert new.env["HOLDFAST_ATTEMPT"] == "2"
+        assert "127.0.0.1:29999" in new.env["TF_CONFIG"]
+        assert (new.command, new.env["TOKEN"]) == (old.command, old.env["TOKEN"])
+    assert next(one.address for one in again.tasks if one.task == chief) == "127.0.0.1:29999"
+
+
+def test_a_holder_gives_the_plan_as_it_is_by_now() -> None:
+    kept = json.loads(encode_plan(plan()))
+    moved = {"attempt": 3, "addresses": {"chief:0": "127.0.0.1:29999"}}
+    found = decode_plan(json.dumps({**kept, **moved}).encode())
+    addresses = {TaskId("chief", 0): "127.0.0.1:29999"}
+    assert found == plan_again(plan(), attempt=3, addresses=addresses)
 
 
 @given(

@@ -1,6 +1,7 @@
 """What a journal tells of a job's failures: the same, whoever reads it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from holdfast.model.facts import (
     AttemptStarted,
     Fact,
     LogLine,
+    PathProbed,
     SignalSent,
     StopAsked,
     TaskExited,
@@ -17,8 +19,8 @@ from holdfast.model.facts import (
     TimePassed,
 )
 from holdfast.model.recovery_facts import RemedyAnswered, RemedyDecided
-from holdfast.model.watch_facts import StepsSeen
-from holdfast.recover.by_journal import decide_by_journal
+from holdfast.model.watch_facts import StepsSeen, TaskStill
+from holdfast.recover.by_journal import decide_at_the_end, decide_by_journal
 from holdfast.recover.decision import (
     Action,
     Ask,
@@ -36,6 +38,7 @@ from holdfast.recover.history import History, history_of, undone
 from holdfast.recover.policy import Policy
 from holdfast.recover.trouble import Trouble, trouble_of
 
+STILL: Any = {"still_s": 9.0, "usual_s": 1.0, "sign": "steps", "cpu_share": 0.0}
 W0, W1, PS, CHIEF = TaskId("worker", 0), TaskId("worker", 1), TaskId("ps", 0), TaskId("chief", 0)
 
 
@@ -187,6 +190,8 @@ def test_a_task_that_could_not_be_started_has_failed() -> None:
         ((PS,), (PS,), False),
         ((PS, CHIEF, W0), (CHIEF,), True),
         ((PS, CHIEF, W0), (W0,), False),
+        ((PS, W0, W1), (W0,), True),
+        ((PS, W0, W1), (W1,), False),
         ((W0, W1), (W0,), False),
         ((W0, W1), (W0, W1), True),
     ],
@@ -210,10 +215,57 @@ def test_an_end_that_was_answered_by_a_restart_accuses_nobody_again() -> None:
     kept: list[Fact] = [began(1), started(W0, 1), started(W1, 1), ended(PS, 2), line(PS, 2)]
     answered_by: list[Fact] = [ended(W1, 3), line(W1, 3), line(W0, 4)]
     later: list[Fact] = [started(W1, 5), line(W0, 6), ended(W1, 7)]
-    assert list(since_restart([*kept, *answered_by, *later])) == [*kept, *answered_by[:2], *later]
+    assert list(since_restart([*kept, *answered_by, *later])) == [*kept, *later]
     alive = later[:2]
     assert list(since_restart([*kept, *answered_by, *alive])) == [*kept, *alive]
     assert list(since_restart(kept)) == kept
     older = replace(line(W0, 1), attempt=0)
     assert list(since_restart([older, *kept])) == [older, *kept]
     assert list(since_restart([])) == []
+
+
+def test_what_was_seen_of_a_process_says_nothing_of_the_next_one() -> None:
+    def looks(at_s: float) -> list[Fact]:
+        answer = PathProbed(
+            at_s=at_s, host="a", target=W1, address="a:1", outcome="answered", incarnation=7
+        )
+        return [
+            answer,
+            replace(answer, target=W0),
+            TaskStill(at_s=at_s, host="a", task=W1, **STILL),
+        ]
+
+    facts = [began(1), started(W0, 1), started(W1, 1), *looks(2), ended(W1, 3), started(W1, 5)]
+    kept = [began(1), started(W0, 1), started(W1, 1), looks(2)[1], started(W1, 5)]
+    assert list(since_restart([*facts, *looks(6)])) == [*kept, *looks(6)]
+
+
+def test_what_was_only_told_costs_nothing_and_is_not_to_be_done() -> None:
+    told = replace(fact(RelaunchAll()), dry_run=True)
+    assert history_of([began(1), told]) == History()
+    assert undone([began(1), told]) is None
+
+
+KILLED = [
+    replace(began(1), tasks=("worker:0", "worker:1")),
+    *(started(W0, 1), started(W1, 1), ended(W0, 8, 0), ended(W1, 9)),
+]
+
+
+def test_at_the_end_what_was_decided_before_is_done() -> None:
+    left = decide_at_the_end([*KILLED, fact(RelaunchAll())], Policy())
+    assert left.action == RelaunchAll()
+    fresh = decide_at_the_end(KILLED, Policy())
+    assert (fresh.action, fresh.cause) == (RelaunchAll(), "killed-by-signal")
+
+
+def test_a_restart_that_came_too_late_is_decided_about_anew() -> None:
+    late = decide_at_the_end([*KILLED, fact(RestartTasks((W1,)))], Policy())
+    assert late.action == RelaunchAll()
+
+
+def test_whoever_asks_for_the_end_while_a_relaunch_waits_gets_it() -> None:
+    asked = StopAsked(at_s=12, host="a", by="Ctrl-C", signal=2)
+    stop = decide_at_the_end([*KILLED, fact(RelaunchAll()), asked], Policy())
+    assert stop.action == Stop(Ending.ASKED, 130)
+    assert stop.reason == "stopped by Ctrl-C"

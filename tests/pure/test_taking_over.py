@@ -21,7 +21,8 @@ from holdfast.model.facts import (
     TimePassed,
 )
 from holdfast.model.findings import Verdict
-from holdfast.model.orders import SendSignal, WatchIdle
+from holdfast.model.orders import SendSignal, StartAgain, WatchIdle
+from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.submission import plan_left
 from holdfast.model.watch_facts import TakenOver
 from holdfast.recover import conclude
@@ -46,6 +47,18 @@ def exited(task: TaskId, at_s: float, **how: Any) -> TaskExited:
 
 def life(*facts: Fact) -> Life:
     return replayed(Life(tasks=TASKS, grace_s=15.0), facts)
+
+
+def test_a_restart_that_was_ordered_and_not_done_is_ordered_again() -> None:
+    """The supervisor died between the order and the deed."""
+    decided = RemedyDecided(at_s=9.0, host="a", remedy="restart", reason="why", tasks=("worker:0",))
+    ticks = [TimePassed(at_s=at_s, host="a") for at_s in (9.5, 10.0)]
+    died = [*started(*TASKS), exited(WORKER, 8.0, signal=9), decided, ticks[0]]
+    _, orders = advance(life(*died), ticks[1])
+    assert [order.task for order in orders if isinstance(order, StartAgain)] == [WORKER]
+    back = TaskStarted(at_s=9.7, host="a", task=WORKER, pid=8)
+    _, orders = advance(life(*died, back), ticks[1])
+    assert orders == ()
 
 
 STOP = StopAsked(at_s=5.0, host="a", by="me", signal=SIGTERM)

@@ -161,3 +161,79 @@ def test_it_goes_by_itself_when_nobody_comes_and_leaves_its_record(
     assert left.lost
     records = {record.kind: record for record in left.past()}
     assert records["exited"].code == 4
+
+
+ENV = ["sh", "-c", 'echo "in $HOLDFAST_ATTEMPT"; exec sleep 600']
+
+
+def test_another_attempt_starts_everybody_again_and_knows_no_more_of_the_last(
+    tmp_path: Path, dir_fd: int, started: list[Holding]
+) -> None:
+    holding = start_holder(plan(a=ENV), dir_fd, zero_s=1.0, files_max=FILES_MAX)
+    assert holding.past() == []
+    (first,) = start(tmp_path, holding, "a")
+    os.kill(first.pid, 9)
+    wait_for(holding, "exited")
+    holding.begin_anew(2, zero_s=5.0, addresses={"a": "127.0.0.1:9"})
+    names: Any = {"out": "logs/a.out", "err": "logs/a.err"}
+    (second,) = holding.start("a", **names, env={"HOLDFAST_ATTEMPT": "2"})
+    assert (second.attempt, second.pid != first.pid) == (2, True)
+    while "in 2\n" not in (tmp_path / "logs" / "a.out").read_text():
+        assert holding.hear() == [], "it has ended"
+    os.kill(second.pid, 9)
+    wait_for(holding, "exited")
+    holding._lose()
+    taken = reach_holder(dir_fd, attempt=2)
+    started.append(taken)
+    assert [(one.kind, one.pid) for one in taken.past() if one.kind == "started"] == [
+        ("started", second.pid)
+    ]
+    assert taken.about is not None
+    assert (taken.about.attempt, taken.about.zero_s) == (2, 5.0)
+    given = json.loads(taken.plan() or b"")
+    assert (given["attempt"], given["addresses"]) == (2, {"a": "127.0.0.1:9"})
+    taken.end()
+    assert holding._child is not None
+    assert holding._child.wait(10) == 0
+    left = reach_holder(dir_fd, attempt=2)
+    assert {one.attempt for one in left.past()} == {2}, "from what it wrote down, the same"
+    assert left.about is not None
+    assert left.about.zero_s == 5.0
+
+
+def test_while_somebody_lives_there_is_no_other_attempt(
+    tmp_path: Path, dir_fd: int, started: list[Holding]
+) -> None:
+    holding = start_holder(plan(a=NEVER), dir_fd, zero_s=0.0, files_max=FILES_MAX)
+    assert holding.past() == []
+    (first,) = start(tmp_path, holding, "a")
+    holding.begin_anew(2, zero_s=5.0, addresses={})
+    holding._lose()
+    taken = reach_holder(dir_fd)
+    started.append(taken)
+    assert [one.pid for one in taken.past()] == [first.pid]
+    assert taken.about is not None
+    assert taken.about.attempt == 1
+    os.kill(first.pid, 9)
+    taken.end()
+    assert holding._child is not None
+    assert holding._child.wait(10) == 0
+
+
+def test_a_task_that_has_ended_can_be_started_again_once_for_each_number(
+    tmp_path: Path, dir_fd: int, started: list[Holding]
+) -> None:
+    holding = start_holder(plan(a=NEVER), dir_fd, zero_s=0.0, files_max=FILES_MAX)
+    started.append(holding)
+    assert holding.past() == []
+    (first,) = start(tmp_path, holding, "a")
+    os.kill(first.pid, 9)
+    assert wait_for(holding, "exited").number == 1
+    names: Any = {"out": "logs/a.out", "err": "logs/a.err"}
+    (second,) = holding.start("a", **names, number=2)
+    holding._seen.clear()
+    (same,) = holding.start("a", **names, number=2)
+    assert second.pid == same.pid != first.pid
+    os.kill(second.pid, 9)
+    ended = wait_for(holding, "exited")
+    assert (ended.number, ended.signal) == (2, 9)

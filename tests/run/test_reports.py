@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from holdfast import supervisor
 from holdfast.logdir.run_dir import create_run_dir
 from holdfast.model.facts import AttemptEnded
+from holdfast.supervisor.concluding import write_page
 
 pytestmark = pytest.mark.timeout(60)
 Start = Any
@@ -76,7 +76,7 @@ def test_a_page_that_cannot_be_made_hurts_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with create_run_dir(tmp_path / "run") as run_dir:
-        supervisor._write_page(run_dir, {"not": "a report"})
+        write_page(run_dir, {"not": "a report"})
         assert not (run_dir.path / "report.html").exists()
     assert "report.html could not be written: KeyError" in capsys.readouterr().err
 

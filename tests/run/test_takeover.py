@@ -163,8 +163,10 @@ def test_nobody_is_started_twice_when_the_supervisor_dies_while_it_starts_them(
 ) -> None:
     count = 60
     job = start("--workers", str(count), "--quiet", "--", "sh", "-c", "echo begun; exec sleep 600")
+    supervisor = job.helper(SUPERVISOR)  # to look for it takes time that they are started in
     poll_until(lambda: len(held(job)) > 5, "some tasks to be started")
-    kill(job, SUPERVISOR, poll_until)
+    os.kill(supervisor, signal.SIGKILL)
+    poll_until(lambda: not is_running(supervisor), "the supervisor to be gone")
     assert len(held(job)) < count, "it was killed too late for this test"
     joined = start.join(job, "attach", str(job.run_dir))
     names = [f"worker:{index}" for index in range(count)]

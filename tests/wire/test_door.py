@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.model.errors import Unreachable
 from holdfast.model.facts import Fact, SignalAsked, StopAsked
+from holdfast.model.recovery_facts import RemedyAnswered
 from holdfast.wire.door import NAME, Door, Request, ask
 
 
@@ -53,6 +54,10 @@ def taken(door: Door) -> list[Fact]:
         (
             b'{"ask": "signal", "signal": 10, "by": "me"}',
             SignalAsked(at_s=1.0, host="a", by="me", signal=10),
+        ),
+        (
+            b'{"ask": "answer", "yes": true, "by": "me"}',
+            RemedyAnswered(at_s=1.0, host="a", by="me", yes=True),
         ),
     ],
 )

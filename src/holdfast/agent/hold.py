@@ -92,6 +92,7 @@ class Holder:
             "pid": os.getpid(),
             "ticks": began_ticks(os.getpid()),
             "boot": boot_id(),
+            "attempt": self._plan.get("attempt", 1),
             "zero_s": order["zero_s"],
             "at": time.monotonic(),
             "supervisor": os.getppid(),  # the last one that was here
@@ -185,7 +186,9 @@ class Holder:
     def _obey(self, order: Record) -> None:
         match order["do"]:
             case "start":
-                self._start(order["task"], out=order["out"], err=order["err"])
+                self._start(order)
+            case "anew":
+                self._begin_anew(order)
             case "let-go":
                 self._let_go(order["task"])
             case "plan":
@@ -193,22 +196,43 @@ class Holder:
             case "end":
                 self._over = True
 
-    def _start(self, task: str, *, out: str, err: str) -> None:
-        """Once: asked again, we say what we said."""
-        if task not in self._begun:
-            self._begun[task] = self._started(task, out=out, err=err)
-            self._write(self._begun[task])
-        self._tell(self._begun[task])
+    def _begin_anew(self, order: Record) -> None:
+        """The next attempt. Nobody of the last one may live: whoever asks has seen to that."""
+        if self._pidfds or order["attempt"] <= self._about["attempt"]:
+            return
+        for task in tuple(self._ended):
+            self._let_go(task)
+        self._begun, self._ended = {}, {}
+        self._plan |= {"attempt": order["attempt"], "addresses": order["addresses"]}
+        self._about |= {"attempt": order["attempt"], "zero_s": order["zero_s"]}
+        self._write(self._about)
 
-    def _started(self, task: str, *, out: str, err: str) -> Record:
-        planned = self._planned[task]
+    def _start(self, order: Record) -> None:
+        """Each number of a task once: asked again, we say what we said."""
+        task, number = order["task"], order.get("number", 1)
+        begun = self._begun.get(task)
+        if begun is None or (number > begun["number"] and self._is_over(task)):
+            self._let_go(task)
+            self._ended.pop(task, None)
+            about = {"task": task, "number": number, "attempt": self._about["attempt"]}
+            begun = self._begun[task] = {**self._started(order), **about}
+            self._write(begun)
+        self._tell(begun)
+
+    def _is_over(self, task: str) -> bool:
+        return task in self._ended or self._begun[task]["is"] == "refused"
+
+    def _started(self, order: Record) -> Record:
+        planned = self._planned[order["task"]]
         run_dir = Path(os.readlink(f"/proc/self/fd/{self._dir_fd}"))  # noqa: PTH115 - no other way
-        env = in_task_env({**os.environ, **planned["env"]}, run_dir)
+        given = {**os.environ, **planned["env"], **order.get("env", {})}
+        env = in_task_env(given, run_dir)
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         opened: list[int] = []
         at = time.monotonic()
         try:
-            opened += [os.open(name, flags, dir_fd=self._dir_fd) for name in (out, err)]
+            names = (order["out"], order["err"])
+            opened += [os.open(name, flags, dir_fd=self._dir_fd) for name in names]
             pid = spawn(
                 planned["command"],
                 env,
@@ -218,14 +242,14 @@ class Holder:
             )
         except OSError as error:
             why = errno.errorcode.get(error.errno or 0, "unknown")
-            return {"is": "refused", "task": task, "errno": why, "at": at}
+            return {"is": "refused", "errno": why, "at": at}
         finally:
             for fd in opened:
                 os.close(fd)
         pidfd = os.pidfd_open(pid)
-        self._pids[pid], self._pidfds[pidfd] = task, pid
+        self._pids[pid], self._pidfds[pidfd] = order["task"], pid
         self._poll.register(pidfd, select.POLLIN)
-        return {"is": "started", "task": task, "pid": pid, "ticks": began_ticks(pid), "at": at}
+        return {"is": "started", "pid": pid, "ticks": began_ticks(pid), "at": at}
 
     def _note_end(self, pidfd: int) -> None:
         """How a task ended, without reaping it: its traces in /proc stay to be read."""
@@ -240,6 +264,8 @@ class Holder:
         self._ended[task] = {
             "is": "exited",
             "task": task,
+            "number": self._begun[task]["number"],
+            "attempt": self._about["attempt"],
             "pid": pid,
             "code": found.si_status if by_itself else None,
             "signal": None if by_itself else found.si_status,

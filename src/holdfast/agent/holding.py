@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ class Record(msgspec.Struct, rename={"kind": "is"}):
 
     kind: str
     task: str = ""
+    attempt: int = 1
+    number: int = 1  # of this task's starts in the attempt
     pid: int = 0
     ticks: int = 0
     at: float = 0.0
@@ -46,13 +48,19 @@ class Holding:
     """The connection to the holder of this run, or the word that it is gone."""
 
     def __init__(
-        self, dir_fd: int, connection: socket.socket | None, child: "subprocess.Popen[bytes] | None"
+        self,
+        dir_fd: int,
+        connection: socket.socket | None,
+        child: "subprocess.Popen[bytes] | None",
+        *,
+        attempt: int = 1,
     ) -> None:
+        self.attempt = attempt
         self._dir_fd = dir_fd
         self._connection = connection
         self._child = child
         self._rest = b""
-        self._seen: set[tuple[str, str]] = set()
+        self._seen: set[tuple[object, ...]] = set()
         self._past: list[Record] | None = None
         self.about: Record | None = None
 
@@ -84,7 +92,11 @@ class Holding:
                 break
         else:
             found += self._written()
-        self.about = next((record for record in found if record.kind == "holder"), None)
+        self.about = max(
+            (record for record in found if record.kind == "holder"),
+            key=lambda record: record.attempt,
+            default=None,
+        )
         return [record for record in found if record.kind in {"started", "refused", "exited"}]
 
     def hear(self) -> list[Record]:
@@ -92,17 +104,38 @@ class Holding:
         fresh = self._read(0)
         return [*fresh, *(self._written() if self.lost else ())]
 
-    def start(self, task: str, *, out: str, err: str) -> list[Record]:
-        """Order a start; its answer, and the deaths that were told meanwhile."""
-        self._say({"do": "start", "task": task, "out": out, "err": err})
+    def start(
+        self,
+        task: str,
+        *,
+        out: str,
+        err: str,
+        env: Mapping[str, str] | None = None,
+        number: int = 1,
+    ) -> list[Record]:
+        """Order a start; its answer, and the deaths that were told meanwhile.
+
+        `env` is what differs from the plan that the holder was given.
+        """
+        names = {"out": out, "err": err, "env": dict(env or {})}
+        self._say({"do": "start", "task": task, "number": number, **names})
         heard: list[Record] = []
         while not self.lost:
             heard += self._read(ANSWER_S)
-            if any(one.task == task and one.kind in {"started", "refused"} for one in heard):
+            answers = (one for one in heard if one.kind in {"started", "refused"})
+            if any((one.task, one.number) == (task, number) for one in answers):
                 break
         else:
             heard += self._written()
         return heard
+
+    def begin_anew(self, attempt: int, *, zero_s: float, addresses: Mapping[str, str]) -> None:
+        """From here on all that is started belongs to another attempt, with a clock of its own."""
+        self.attempt, self._past = attempt, []
+        if self.about:
+            self.about.attempt, self.about.zero_s = attempt, zero_s
+        asked = {"attempt": attempt, "zero_s": zero_s, "addresses": dict(addresses)}
+        self._say({"do": "anew", **asked})
 
     def let_go(self, task: str) -> None:
         """It is in the journal, and its traces have been read."""
@@ -177,8 +210,9 @@ class Holding:
         for line in lines:
             with contextlib.suppress(msgspec.MsgspecError):
                 record = msgspec.json.decode(line, type=Record)
-                key = (record.kind, record.task)
-                if key not in self._seen or record.kind in {"plan", "all"}:
+                key = (record.kind, record.task, record.attempt, record.number)
+                is_old = bool(record.task) and record.attempt != self.attempt
+                if not is_old and (key not in self._seen or record.kind in {"plan", "all"}):
                     self._seen.add(key)
                     yield record
 
@@ -213,7 +247,7 @@ def start_holder(
     return Holding(dir_fd, ours, child)
 
 
-def reach_holder(dir_fd: int) -> Holding:
+def reach_holder(dir_fd: int, *, attempt: int = 1) -> Holding:
     """The holder of a run whose supervisor is gone; `lost` when it is gone, too."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     deadline_s = time.monotonic() + REACH_S
@@ -222,13 +256,13 @@ def reach_holder(dir_fd: int) -> Holding:
             connection.connect(socket_path(dir_fd))
         except OSError:
             connection.close()
-            return Holding(dir_fd, None, None)
+            return Holding(dir_fd, None, None, attempt=attempt)
         # Closed at once: it has not yet noticed that the one before us is gone.
         if not _is_readable(connection, REACH_S) or connection.recv(1, socket.MSG_PEEK):
-            return Holding(dir_fd, connection, None)
+            return Holding(dir_fd, connection, None, attempt=attempt)
         connection.close()
         if time.monotonic() > deadline_s:
-            return Holding(dir_fd, None, None)
+            return Holding(dir_fd, None, None, attempt=attempt)
         time.sleep(0.05)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 

@@ -49,7 +49,13 @@ class Looker:
         self._whole_s = 0.0  # since when everybody has answered
         self._cpu_s = time.process_time()  # when the last round began
         run_dir = open_run_dir(Path(order.run_dir))
-        self._processes = Processes(run_dir, ClusterSpec(given), host=order.host, clock=self._clock)
+        self._processes = Processes(
+            run_dir,
+            ClusterSpec(given),
+            host=order.host,
+            clock=self._clock,
+            attempt=order.attempt,
+        )
 
     def hear(self, words: str) -> bool:
         """What the agent knows first: who has started, and who has ended."""

@@ -1,5 +1,6 @@
 """What a journal says already: whoever takes a run over tells none of it a second time."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -21,8 +22,8 @@ from holdfast.model.told_facts import ExceptionLeft
 
 @dataclass(slots=True)
 class Past:
-    begun: set[TaskId] = field(default_factory=set)  # started, or refused
-    exited: set[TaskId] = field(default_factory=set)
+    begun: Counter[TaskId] = field(default_factory=Counter)  # how often started, or refused
+    exited: Counter[TaskId] = field(default_factory=Counter)
     explained: set[TaskId] = field(default_factory=set)  # whose traces were read
     left: set[str] = field(default_factory=set)  # what programs wrote down, and was read
     blind: set[str] = field(default_factory=set)  # probes that are known to see nothing
@@ -41,9 +42,10 @@ def past_of(facts: Iterable[Fact]) -> Past:
     for fact in facts:
         match fact:
             case TaskStarted(task=TaskId() as task) | TaskNotStarted(task=TaskId() as task):
-                past.begun.add(task)
+                past.begun[task] += 1
+                past.explained.discard(task)
             case TaskExited(task=TaskId() as task):
-                past.exited.add(task)
+                past.exited[task] += 1
             case LastWords(task=TaskId() as task) | LimitSeen(task=TaskId() as task):
                 past.explained.add(task)
             case ProbeBlind():

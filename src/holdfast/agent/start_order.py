@@ -11,3 +11,4 @@ class StartOrder(msgspec.Struct):
     zero_s: float
     host: str
     deadline_s: float  # when we may stop looking at what is no TensorFlow cluster
+    attempt: int = 1

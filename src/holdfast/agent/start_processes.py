@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from holdfast.agent.clock import Clock
@@ -40,7 +41,10 @@ class Started:
 
 
 class Processes:
-    def __init__(self, run_dir: RunDir, cluster: ClusterSpec, *, host: str, clock: Clock) -> None:
+    def __init__(
+        self, run_dir: RunDir, cluster: ClusterSpec, *, host: str, clock: Clock, attempt: int = 1
+    ) -> None:
+        self._attempt = attempt
         self._run_dir = run_dir
         self._cluster = cluster
         self._host = host
@@ -50,7 +54,8 @@ class Processes:
         self._waiting = AnyOf(WAITING_WORDS)
 
     def started(self, task: TaskId, pid: int) -> None:
-        streams = [self._run_dir.open_log(task, 1, stream) for stream in ("out", "err")]
+        opened = partial(self._run_dir.open_log, task, self._attempt)
+        streams = [opened(stream) for stream in ("out", "err")]
         written = WorkWritten(streams, self._waiting)
         # Whoever polls for its peers with a sleep in between waits as much as who does not.
         idle = IdleWatch(pid, written.bytes, timers_count=False, idle_s=IDLE_S)

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from holdfast.agent import aftermath
@@ -16,6 +15,7 @@ from holdfast.agent.left_behind import left_after
 from holdfast.agent.leftovers import below, end_leftovers, marked
 from holdfast.agent.past import Past
 from holdfast.agent.reading import Reading
+from holdfast.agent.running_task import RunningTask
 from holdfast.agent.scan import ScanOrder
 from holdfast.agent.start_order import StartOrder
 from holdfast.agent.starting import Starting
@@ -35,31 +35,24 @@ from holdfast.model.facts import (
     TaskNotStarted,
     TaskStarted,
 )
-from holdfast.model.orders import Order, SaveStacks, SendSignal, TellStart, WatchIdle
-from holdfast.model.plan import Plan, PlannedTask
+from holdfast.model.orders import (
+    Order,
+    SaveStacks,
+    SendSignal,
+    StartAgain,
+    TellStart,
+    WatchIdle,
+)
+from holdfast.model.plan import Plan
 from holdfast.probes.kernel import KernelLog
 from holdfast.probes.memory import MemoryCgroup, cgroup_at, cgroup_path
 from holdfast.probes.process import Children, children_by_parent, descendants
 
 Batch = list[Fact]
+OF_THE_ATTEMPT = ("TF_CONFIG", "HOLDFAST_ATTEMPT")  # what another attempt may have otherwise
 # A pass over all of /proc: often while wrappers start the real programs, then rarely.
 FAMILY_EVERY_S, FAMILY_EVERY_LATE_S, LATE_S, IDLE_EVERY_S = 2.0, 10.0, 60.0, 1.0
 LOOK_AT_START_S = 120.0  # without a deadline: how long a job may take to become a cluster
-
-
-@dataclass(slots=True)
-class RunningTask:
-    planned: PlannedTask
-    pid: int
-    pidfd: int  # never another process's; -1: it was gone before we came
-    streams: dict[str, int]  # for reading
-    ending: Record | None = None  # how it ended, by the holder's word
-    cgroups: frozenset[str] = frozenset()  # the memory cgroups it has been in
-    family: frozenset[int] = frozenset()  # its processes when we last looked
-    idle: IdleWatch | None = None
-
-    def output_bytes(self) -> int:
-        return sum(os.fstat(fd).st_size for fd in self.streams.values())
 
 
 class Agent:
@@ -91,8 +84,8 @@ class Agent:
         there = set(run_dir.logs())
         for task in self._planned:
             for stream in STREAMS:
-                if (task, 1, stream) not in there:
-                    os.close(run_dir.create_log(task, 1, stream))
+                if (task, plan.attempt, stream) not in there:
+                    os.close(run_dir.create_log(task, plan.attempt, stream))
         self._reading: Reading | None = Reading(
             ScanOrder(
                 run_dir=plan.run_dir,
@@ -100,6 +93,7 @@ class Agent:
                 zero_s=clock.zero_s,
                 host=host,
                 keep_bytes=plan.keep_bytes,
+                attempt=plan.attempt,
                 released=past.released,
             )
         )
@@ -110,6 +104,7 @@ class Agent:
                 addresses={str(one.task): one.address for one in plan.tasks if one.address},
                 zero_s=clock.zero_s,
                 host=host,
+                attempt=plan.attempt,
             )
         )
 
@@ -125,6 +120,7 @@ class Agent:
                 zero_s=self._clock.zero_s,
                 host=self._host,
                 deadline_s=self._plan.start_deadline_s or LOOK_AT_START_S,
+                attempt=self._plan.attempt,
             )
         )
 
@@ -145,11 +141,17 @@ class Agent:
                 yield self._start(task)
 
     def _start(self, task: TaskId) -> Batch:
-        names = {stream: log_name(task, 1, stream) for stream in STREAMS}
-        heard = self._holding.start(str(task), out=names["out"], err=names["err"])
+        """A task that is started again writes on in the same files: no line of it is lost."""
+        names = {stream: log_name(task, self._plan.attempt, stream) for stream in STREAMS}
+        number = self._past.begun[task] + 1
+        given = self._planned[task].env
+        env = {name: given[name] for name in OF_THE_ATTEMPT if name in given}
+        heard = self._holding.start(
+            str(task), out=names["out"], err=names["err"], env=env, number=number
+        )
         facts = [fact for record in heard for fact in self._note(record)]
-        if task not in self._past.begun:  # the holder is gone
-            facts += self._note(Record(kind="refused", task=str(task)))
+        if self._past.begun[task] < number:  # the holder is gone
+            facts += self._note(Record(kind="refused", task=str(task), number=number))
         return facts
 
     def _note(self, record: Record) -> Iterator[Fact]:
@@ -157,8 +159,10 @@ class Agent:
         if not record.task:
             return
         task = TaskId.parse(record.task)
-        known = task in self._past.begun
-        self._past.begun.add(task)
+        known = record.number <= self._past.begun[task]
+        if not known:
+            self._past.begun[task] = record.number
+            self._past.explained.discard(task)
         where = {**self._where(task), **({"at_s": self._at_s(record)} if record.at else {})}
         if record.kind == "refused" and not known:
             command = self._planned[task].command[0]
@@ -177,8 +181,11 @@ class Agent:
         with contextlib.suppress(ProcessLookupError):
             if is_there(started, self._holding.about):
                 pidfd = os.pidfd_open(started.pid)
-        streams = {stream: self._run_dir.open_log(task, 1, stream) for stream in STREAMS}
-        self._tasks[task] = RunningTask(self._planned[task], started.pid, pidfd, streams)
+        opened = partial(self._run_dir.open_log, task, self._plan.attempt)
+        streams = {stream: opened(stream) for stream in STREAMS}
+        self._tasks[task] = RunningTask(
+            self._planned[task], started.pid, pidfd, streams, started.number
+        )
         for child in (self._starting, self._watching):
             if child:
                 child.started(task, started.pid)
@@ -253,8 +260,8 @@ class Agent:
         running = self._tasks[task]
         ending = running.ending or Record(kind="exited")  # nobody saw how
         where = self._where(task)
-        if task not in self._past.exited:
-            self._past.exited.add(task)
+        if self._past.exited[task] < running.number:
+            self._past.exited[task] = running.number
             seen = {**where, "at_s": self._at_s(ending)} if ending.at else where
             yield [
                 TaskExited(
@@ -359,6 +366,8 @@ class Agent:
                 )
             case TellStart():
                 yield [self._start_fact(order)]
+            case StartAgain(task=task) if task not in self._tasks:
+                yield self._start(task)
             case SaveStacks():
                 if self._watching:
                     self._watching.save_stacks(order.tasks, order.why)
@@ -373,7 +382,10 @@ class Agent:
         return StartBlocked(deadline_s=told.over_s, missing=missing, waiting=waiting, **where)
 
     def close(self, grace_s: float) -> Iterator[Batch]:
-        """The attempt is over: nothing of it stays, and its output is read to the end."""
+        """The attempt is over: nothing of it stays, and its output is read to the end.
+
+        The holder stays: it has the plan, and with it the next attempt can be started.
+        """
         self._end_start_watch()
         self._end_watch()
         holder = self._holding.pid
@@ -383,7 +395,6 @@ class Agent:
             for facts in self._reading.finish(self._clock.at_s()):
                 yield [fact for fact in facts if self._past.is_new(fact)]
         self._kernel.close()
-        self._holding.end()
 
     def _where(self, task: TaskId | None) -> aftermath.Where:
         return {"at_s": self._clock.at_s(), "host": self._host, "task": task}

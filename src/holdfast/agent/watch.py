@@ -50,6 +50,7 @@ class WatchOrder(msgspec.Struct):
     addresses: dict[str, str]  # task -> where its server listens
     zero_s: float
     host: str
+    attempt: int = 1
 
 
 class Watcher:
@@ -109,7 +110,8 @@ class Watcher:
             return True
         task = TaskId.parse(name)
         if what == "started":
-            streams = {stream: self._run_dir.open_log(task, 1, stream) for stream in ("out", "err")}
+            opened = partial(self._run_dir.open_log, task, self._order.attempt)
+            streams = {stream: opened(stream) for stream in ("out", "err")}
             self._tasks[task] = Watched(
                 task=task,
                 pid=int(pid),
@@ -119,6 +121,7 @@ class Watcher:
                 main=int(pid),
             )
             self._family_s = self._trainer_s = -FAMILY_EVERY_S
+            self._trained.pop(task, None)  # of a task that we started again, we know it
         elif what == "ended":
             self._ended(task)
         return True

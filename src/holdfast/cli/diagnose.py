@@ -22,10 +22,12 @@ from holdfast.model.errors import MissingInput, StorageFailed
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded
 from holdfast.model.findings import Verdict
+from holdfast.recover.fresh import since_restart
 from holdfast.views.github import report_github
 from holdfast.views.html import report_html
 from holdfast.views.junit import report_junit
 from holdfast.views.markdown import report_markdown
+from holdfast.views.recovery_story import with_recovery
 from holdfast.views.report import fit, report
 from holdfast.views.sanitise import plain
 from holdfast.views.sarif import report_sarif
@@ -112,11 +114,11 @@ def command(
 def _of_run(run_dir: Path) -> Told:
     folder = open_run_dir(run_dir)
     replay = read_journal(folder)
-    evidence = Evidence(replay.facts)
+    evidence = Evidence(since_restart(replay.facts))
     if unread := list(left_unread(folder, evidence, replay.facts)):
         evidence = Evidence((*evidence.facts, *unread))
     diagnosis = diagnose(evidence)
-    shown = report(diagnosis, evidence, log_name=log_name)
+    shown = with_recovery(report(diagnosis, evidence, log_name=log_name), replay.facts)
     verdict = diagnosis.verdict
     if not any(evidence.of(AttemptEnded)) and not is_being_written(folder):
         shown["unknown"] = [*shown["unknown"], "the end: nobody writes this journal any more"]

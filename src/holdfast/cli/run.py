@@ -30,7 +30,7 @@ from holdfast.model.errors import Unreachable, UsageError
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded
 from holdfast.model.findings import Severity
-from holdfast.model.job import Job
+from holdfast.model.job import ON_FAILURE, Job
 from holdfast.model.plan import Plan
 from holdfast.model.redact import redact
 from holdfast.model.submission import encode_plan
@@ -38,6 +38,34 @@ from holdfast.views.front import Front, Held
 from holdfast.views.report import fit
 
 PREFLIGHT_CODE = 3
+
+
+# What is done about a failure; None means: not said here.
+_RECOVERY = (
+    click.option(
+        "--on-failure",
+        type=click.Choice(ON_FAILURE),
+        help="When a task fails for a reason that a new start can help: end the job,"
+        " bring it back, or ask.  [default: stop]",
+    ),
+    click.option(
+        "--max-relaunches",
+        type=int,
+        metavar="N",
+        help="How often the whole job may be relaunched.  [default: 3]",
+    ),
+    click.option(
+        "--checkpoint-dir",
+        metavar="DIR",
+        help="Where the job keeps its checkpoints: before a relaunch the newest whole one"
+        " is made the one that it restores.",
+    ),
+    click.option(
+        "--dry-run/--no-dry-run",
+        default=None,
+        help="Say what would be done about a failure, and do nothing about it.",
+    ),
+)
 
 
 def _options(function: Callable[..., None]) -> Callable[..., None]:
@@ -81,6 +109,7 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
                 help="Keep only the newest SIZE of each output file, such as 100M."
                 "  [default: all of it]",
             ),
+            *_RECOVERY,
         )
     ):
         function = option(function)
@@ -120,8 +149,12 @@ def command(**asked: Any) -> None:
     The training outlives this terminal and even its supervisor: --resume, or holdfast attach
     RUN_DIR, takes it up again.
 
+    With --on-failure recover, a job that was killed from outside is brought back: one task
+    alone where TensorFlow allows it, else all of them. A mistake in the program never is.
+
     \b
-    Exit codes: 0 all chiefs and workers finished; 1 the training failed; 2 wrong usage;
+    Exit codes: 0 all chiefs and workers finished, at once or after a relaunch; 1 the training
+    failed; 2 wrong usage;
     3 the check found errors, nothing was started; 75 a fault of the machine, safe to try
     again; 124 the cluster did not come up in time; 127 command not found; 128+N a task was
     killed by signal N; 130 Ctrl-C; 66, 73, 74, 77, 78 files, disk, rights, job.
@@ -129,7 +162,7 @@ def command(**asked: Any) -> None:
     if asked["resume"] is not None:
         _refuse_a_new_job(asked)
         sys.exit(rejoin(Path(asked["resume"]), tasks=asked["tasks"], quiet=asked["quiet"]))
-    job = asked_job(asked)
+    job = _reachable(asked_job(asked))
     shown = _chosen(job.tasks, asked["tasks"])
     run_id = _fresh_id()
     folder = Path(job.run_dir or f"holdfast-runs/{run_id}").absolute()
@@ -152,6 +185,16 @@ def command(**asked: Any) -> None:
     shown = () if asked["quiet"] else shown
     held = Held(run_dir, supervisor)
     sys.exit(_front(run_dir, held, job.tasks, shown=shown, signals=signals).run())
+
+
+def _reachable(job: Job) -> Job:
+    """Paths as the supervisor sees them; and nobody is asked where nobody can answer."""
+    folder = job.checkpoint_dir
+    job = replace(job, checkpoint_dir=str(Path(folder).absolute()) if folder else None)
+    unheard = job.on_failure == "ask" and not (sys.stdin.isatty() and sys.stdout.isatty())
+    if unheard or job.dry_run:
+        return replace(job, on_failure="recover", dry_run=True)
+    return job
 
 
 def rejoin(folder: Path, *, tasks: str | None = None, quiet: bool = False) -> int:
@@ -274,6 +317,10 @@ def _about(job: Job, plan: Plan) -> dict[str, Any]:
             "grace_s": job.grace_s,
             "keep_bytes": job.keep_bytes,
             "start_deadline_s": job.start_deadline_s,
+            "on_failure": job.on_failure,
+            "max_relaunches": job.max_relaunches,
+            "checkpoint_dir": job.checkpoint_dir,
+            "dry_run": job.dry_run,
         },
         "cluster": {str(task): where for task, where in plan.cluster.addresses.items()},
         "plan": redact(plan.text()),

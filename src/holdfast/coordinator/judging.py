@@ -43,6 +43,7 @@ from holdfast.model.watch_facts import (
     TaskSlow,
     TaskStill,
 )
+from holdfast.recover.fresh import since_restart
 
 # After a death its last lines are still being read: wait for them before accusing anybody.
 AFTER_DEATH_S = 0.5
@@ -146,7 +147,7 @@ class Judging:
 
     def _judged(self, *, surely: bool) -> tuple[Evidence, Diagnosis]:
         """Tell each finding once: during the run only what is sure and no mere echo."""
-        evidence = Evidence(self.facts)
+        evidence = Evidence(since_restart(self.facts))
         diagnosis = diagnose(evidence)
         at_s = self._now()
         holds = {(found.name, str(found.proof.culprit)): found for found in diagnosis.findings}

@@ -3,16 +3,18 @@
 import contextlib
 import selectors
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from holdfast.coordinator.judging import Judging, Tell
 from holdfast.logdir.journal import Journal
 from holdfast.model.errors import StorageFailed
-from holdfast.model.facts import AttemptEnded, Fact, TimePassed
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, TimePassed
 from holdfast.model.findings import Diagnosis
 from holdfast.model.orders import EndAttempt, Order
-from holdfast.recover import conclude
+from holdfast.recover import Conclusion, conclude
 from holdfast.recover.life import Life, Phase, advance
 
 TICK_S = 0.5
@@ -33,6 +35,15 @@ class Source(Protocol):
         """Do it, and tell what was done."""
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an attempt comes to."""
+
+    evidence: Evidence
+    diagnosis: Diagnosis
+    conclusion: Conclusion
+
+
 class Loop:
     def __init__(
         self,
@@ -42,7 +53,11 @@ class Loop:
         *,
         now: Callable[[], float],
         tell: Tell,
+        attempt: int = 1,
+        remedy: Callable[[Sequence[Fact]], Batch] | None = None,
     ) -> None:
+        self._attempt = attempt
+        self._remedy = remedy  # what is decided about failures while others train on
         self._life = life
         self._journal = journal
         self._sources = tuple(sources)
@@ -78,6 +93,7 @@ class Loop:
             self._tick(TimePassed(at_s=self._now(), host=host))
             if self._judging.is_due():
                 self.take(self._judging.judge_live(host))
+                self.take(self._remedy(self.facts) if self._remedy else [])
 
     def _look(self) -> Iterator[Batch]:
         """What nothing readable tells of, a little at a time; then a pause until the next tick."""
@@ -112,11 +128,17 @@ class Loop:
         """Append first: what is acted on is in the journal."""
         if not batch:
             return
+        batch = [self._of_attempt(fact) for fact in batch]
         self._append(batch)
         self._judging.take(batch)
         for fact in batch:
             self._life, orders = advance(self._life, fact)
             self._obey(orders)
+
+    def _of_attempt(self, fact: Fact) -> Fact:
+        """Whoever saw it, it belongs to the attempt that goes on."""
+        same = fact.attempt == self._attempt
+        return fact if same else replace(fact, attempt=self._attempt)
 
     def _append(self, batch: Batch) -> None:
         """A full disk must not end the job: what does not go in now goes in with the next."""
@@ -132,14 +154,10 @@ class Loop:
         self.unsaved.clear()
         self._trouble = False
 
-    def judge(self, at_s: float, host: str) -> tuple[Diagnosis, AttemptEnded]:
+    def judge(self) -> Verdict:
         """The verdict on the whole attempt."""
         evidence, diagnosis = self._judging.judge()
-        conclusion = conclude(evidence, diagnosis)
-        ended = AttemptEnded(
-            at_s=at_s, host=host, exit_code=conclusion.exit_code, why=conclusion.why
-        )
-        return diagnosis, ended
+        return Verdict(evidence, diagnosis, conclude(evidence, diagnosis))
 
     def _wait(self) -> list[tuple[int, Callable[[], Iterator[Batch]]]]:
         """Who speaks now, without those who are still under way."""
@@ -156,8 +174,9 @@ class Loop:
         """A tick that changes nothing is not worth a line in the journal."""
         life, orders = advance(self._life, tick)
         if orders:
-            self._append([tick])
-            self._judging.take([tick])
+            told = self._of_attempt(tick)
+            self._append([told])
+            self._judging.take([told])
         self._life = life
         self._obey(orders)
 

@@ -32,10 +32,12 @@ def asked_job(asked: dict[str, Any]) -> Job:
         env[name] = value
     settings = (
         *("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes"),
-        "start_deadline_s",
+        *("start_deadline_s", "on_failure", "max_relaunches", "checkpoint_dir", "dry_run"),
     )
     told = {name: asked[name] for name in settings}
-    _refuse_unless_text(words, *env.items(), (asked["run_dir"] or "",))
+    _refuse_unless_text(
+        words, *env.items(), (asked["run_dir"] or "", asked["checkpoint_dir"] or "")
+    )
     try:
         return make_job(JobFile(command=words or None, env=env, **told), said)
     except BadJob as error:

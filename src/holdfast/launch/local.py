@@ -5,7 +5,7 @@ import random
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from holdfast.model.cluster import ClusterSpec, TaskId
@@ -34,23 +34,7 @@ class Local:
         """
         if job.addresses:
             return Addresses(ClusterSpec(_given(job)), ())
-        ports = list(range(PORT_FIRST, PORT_LAST))
-        random.shuffle(ports)
-        found: dict[TaskId, str] = {}
-        claims: list[socket.socket] = []
-        for task in job.tasks:
-            claim = None
-            while ports and claim is None:
-                port = ports.pop()
-                claim = _claim(port)
-            if claim is None:
-                raise StorageFailed(
-                    f"no free port is left between {PORT_FIRST} and {PORT_LAST}",
-                    do="end some of the programs that listen there: ss -ltnp",
-                )
-            claims.append(claim)
-            found[task] = f"127.0.0.1:{port}"
-        return Addresses(ClusterSpec(found), tuple(claims))
+        return free_addresses(job.tasks)
 
     def plan(self, job: Job, cluster: ClusterSpec, *, run_id: str, run_dir: str) -> Plan:
         """Exactly what will be started. Pure."""
@@ -87,6 +71,27 @@ class Local:
             stderr=log_fd,
             start_new_session=True,
         )
+
+
+def free_addresses(tasks: Iterable[TaskId]) -> Addresses:
+    """On this host; the claims must stay open as long as the ports are used."""
+    ports = list(range(PORT_FIRST, PORT_LAST))
+    random.shuffle(ports)
+    found: dict[TaskId, str] = {}
+    claims: list[socket.socket] = []
+    for task in tasks:
+        claim = None
+        while ports and claim is None:
+            port = ports.pop()
+            claim = _claim(port)
+        if claim is None:
+            raise StorageFailed(
+                f"no free port is left between {PORT_FIRST} and {PORT_LAST}",
+                do="end some of the programs that listen there: ss -ltnp",
+            )
+        claims.append(claim)
+        found[task] = f"127.0.0.1:{port}"
+    return Addresses(ClusterSpec(found), tuple(claims))
 
 
 def proxy_exceptions(cluster: ClusterSpec, environ: Mapping[str, str]) -> dict[str, str]:

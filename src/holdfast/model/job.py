@@ -9,6 +9,8 @@ from holdfast.model.errors import BadJob
 
 TASKS_MAX = 1_000
 GRACE_S_MAX = START_DEADLINE_S_MAX = 86_400.0
+RELAUNCHES_MAX = 1_000
+ON_FAILURE = ("stop", "recover", "ask")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,10 @@ class Job:
     start_deadline_s: float = 120.0  # for the whole cluster to be up; 0 waits for ever
     # Where each role's tasks listen, in the order of their index; empty: free ports, here.
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    on_failure: str = "stop"  # one of ON_FAILURE
+    max_relaunches: int = 3  # of the whole job, over all its attempts
+    checkpoint_dir: str | None = None  # None: the program alone chooses what it restores
+    dry_run: bool = False  # what would be done about a failure is told, and not done
 
     def __post_init__(self) -> None:
         for wrong, message, do in _complaints(self):
@@ -109,6 +115,16 @@ def _out_of_bounds(job: Job) -> tuple[tuple[bool, str, str], ...]:
             job.keep_bytes is not None and job.keep_bytes < KEEP_BYTES_MIN,
             f"keeping only {job.keep_bytes} bytes of output would lose the evidence",
             f"keep at least {KEEP_BYTES_MIN}: --keep-bytes 1M",
+        ),
+        (
+            not 0 <= job.max_relaunches <= RELAUNCHES_MAX,
+            f"{job.max_relaunches} relaunches are not between 0 and {RELAUNCHES_MAX}",
+            "choose how often the job may be relaunched, such as --max-relaunches 3",
+        ),
+        (
+            job.on_failure not in ON_FAILURE,
+            f"{job.on_failure!r} is nothing that can be done on a failure",
+            f"choose one of {', '.join(ON_FAILURE)}: --on-failure recover",
         ),
     )
 

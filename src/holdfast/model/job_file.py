@@ -28,6 +28,10 @@ class JobFile:
     grace_s: float | None = None
     keep_bytes: str | int | None = None
     start_deadline_s: float | None = None
+    on_failure: str | None = None
+    max_relaunches: int | None = None
+    checkpoint_dir: str | None = None
+    dry_run: bool | None = None
     addresses: Mapping[str, tuple[str, ...]] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -69,6 +73,7 @@ def _as_text(record: dict[str, Any]) -> dict[str, Any]:
 _SETTINGS = (
     *("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes"),
     *("start_deadline_s", "addresses"),
+    *("on_failure", "max_relaunches", "checkpoint_dir", "dry_run"),
 )
 
 

@@ -50,4 +50,13 @@ class SaveStacks:
     attempt: int = 1
 
 
-Order = SendSignal | WatchIdle | TellStart | SaveStacks | EndAttempt
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartAgain:
+    """Start a task that has ended once more, at its old address."""
+
+    task: TaskId
+    why: str
+    attempt: int = 1
+
+
+Order = SendSignal | WatchIdle | TellStart | SaveStacks | StartAgain | EndAttempt

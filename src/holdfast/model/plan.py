@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.model.cluster import ClusterSpec, TaskId
 from holdfast.model.job import Job
@@ -28,6 +28,12 @@ class Plan:
     keep_bytes: int | None = None
     start_deadline_s: float = 0.0  # 0: a start-up may take for ever
     watch_start: bool = True
+    attempt: int = 1
+    fixed_ports: bool = False  # the job says where its tasks listen: no other port will do
+    on_failure: str = "stop"
+    max_relaunches: int = 0
+    checkpoint_dir: str = ""
+    dry_run: bool = False
 
     def text(self) -> str:
         """For a person who wants to know before it happens. Values from --env stay unsaid."""
@@ -73,4 +79,31 @@ def plan_tasks(job: Job, cluster: ClusterSpec, *, run_id: str, run_dir: str) -> 
         grace_s=job.grace_s,
         keep_bytes=job.keep_bytes,
         start_deadline_s=job.start_deadline_s,
+        fixed_ports=bool(job.addresses),
+        on_failure=job.on_failure,
+        max_relaunches=job.max_relaunches,
+        checkpoint_dir=job.checkpoint_dir or "",
+        dry_run=job.dry_run,
+    )
+
+
+def plan_again(plan: Plan, *, attempt: int, addresses: Mapping[TaskId, str]) -> Plan:
+    """The same tasks once more: who listens where may have changed, all else is as it was."""
+    cluster = ClusterSpec({**plan.cluster.addresses, **addresses})
+    return replace(
+        plan,
+        attempt=attempt,
+        cluster=cluster,
+        tasks=tuple(
+            replace(
+                one,
+                address=cluster.addresses.get(one.task, ""),
+                env={
+                    **one.env,
+                    "TF_CONFIG": cluster.tf_config(one.task),
+                    "HOLDFAST_ATTEMPT": str(attempt),
+                },
+            )
+            for one in plan.tasks
+        ),
     )

@@ -22,6 +22,7 @@ class RemedyDecided(Fact):
     exit_code: int = -1  # of a stop
     ending: str = ""  # why nothing is brought back: one of those in recover/decision.py
     would: str = ""  # of an ask: what is done if somebody says yes
+    dry_run: bool = False  # only told: nobody does it, and it costs nothing of the budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.model.cluster import ClusterSpec, TaskId
 from holdfast.model.errors import BadInput
-from holdfast.model.plan import Plan, PlannedTask
+from holdfast.model.plan import Plan, PlannedTask, plan_again
 
 
 def encode_plan(plan: Plan) -> bytes:
@@ -20,6 +20,11 @@ def encode_plan(plan: Plan) -> bytes:
             "keep_bytes": plan.keep_bytes,
             "start_deadline_s": plan.start_deadline_s,
             "watch_start": plan.watch_start,
+            "fixed_ports": plan.fixed_ports,
+            "on_failure": plan.on_failure,
+            "max_relaunches": plan.max_relaunches,
+            "checkpoint_dir": plan.checkpoint_dir,
+            "dry_run": plan.dry_run,
             "tasks": [
                 {
                     "task": str(planned.task),
@@ -37,7 +42,7 @@ def decode_plan(text: bytes) -> Plan:
     try:
         record = msgspec.json.decode(text, type=dict[str, Any])
         tasks = tuple(_planned(item) for item in record["tasks"])
-        return Plan(
+        plan = Plan(
             run_id=record["run_id"],
             run_dir=record["run_dir"],
             cluster=ClusterSpec({planned.task: planned.address for planned in tasks}),
@@ -46,9 +51,23 @@ def decode_plan(text: bytes) -> Plan:
             keep_bytes=record["keep_bytes"],
             start_deadline_s=float(record["start_deadline_s"]),
             watch_start=bool(record["watch_start"]),
+            fixed_ports=bool(record["fixed_ports"]),
+            on_failure=str(record["on_failure"]),
+            max_relaunches=int(record["max_relaunches"]),
+            checkpoint_dir=str(record["checkpoint_dir"]),
+            dry_run=bool(record["dry_run"]),
         )
+        return _at_attempt(plan, record)
     except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"not a plan: {error!r}", do="start jobs with `holdfast run`") from error
+
+
+def _at_attempt(plan: Plan, record: dict[str, Any]) -> Plan:
+    """As the holder gives it after a relaunch: with where everybody listens by now."""
+    attempt = int(record.get("attempt", 1))
+    moved = record.get("addresses", {}).items()
+    addresses = {TaskId.parse(name): str(address) for name, address in moved}
+    return plan_again(plan, attempt=attempt, addresses=addresses) if attempt > 1 else plan
 
 
 def plan_left(about: object, tasks: Sequence[str], *, run_dir: str) -> Plan:

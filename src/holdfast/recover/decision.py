@@ -22,6 +22,7 @@ class Ending(StrEnum):
     HOST = "the host is gone, and no other can be had here"
     POLICY = "recovery is off"
     DECLINED = "somebody said no"
+    UNABLE = "it cannot be started again"
 
 
 @dataclass(frozen=True, slots=True)

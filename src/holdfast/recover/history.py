@@ -66,7 +66,7 @@ def _agreed(facts: Iterable[Fact]) -> tuple[list[RemedyDecided], RemedyDecided |
     asked: RemedyDecided | None = None
     declined = False
     for fact in facts:
-        if isinstance(fact, RemedyDecided):
+        if isinstance(fact, RemedyDecided) and not fact.dry_run:
             asked = fact if fact.remedy == "ask" else None
             agreed += [] if asked else [fact]
             declined = False

@@ -22,9 +22,11 @@ from holdfast.model.orders import (
     Order,
     SaveStacks,
     SendSignal,
+    StartAgain,
     TellStart,
     WatchIdle,
 )
+from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.watch_facts import StacksSeen
 from holdfast.recover.starting import (
     BLOCKED_IDLE_S,
@@ -60,6 +62,15 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """A task that is to be started again."""
+
+    due_s: float
+    why: str
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """Where an attempt stands. Only facts change it."""
 
@@ -82,6 +93,7 @@ class Life:
     stuck: bool = False  # whether we end it because nothing goes on: then stacks matter
     stacks_s: Mapping[TaskId, float] = field(default_factory=dict)  # when they were last seen
     saving_s: Mapping[TaskId, float] = field(default_factory=dict)  # since when we wait for them
+    restarts: Mapping[TaskId, Restart] = field(default_factory=dict)  # decided, and not done yet
 
     @property
     def running(self) -> tuple[TaskId, ...]:
@@ -103,7 +115,8 @@ def advance(life: Life, fact: Fact) -> tuple[Life, tuple[Order, ...]]:
         return _stop(life, fact.at_s)
     life, told = _watch_start(life, fact.at_s)
     life, orders = _watch_idle(life)
-    return life, (*told, *orders)
+    life, again = _start_again(life, fact.at_s)
+    return life, (*told, *orders, *again)
 
 
 def _pass_on(life: Life, asked: SignalAsked) -> tuple[Order, ...]:
@@ -112,7 +125,7 @@ def _pass_on(life: Life, asked: SignalAsked) -> tuple[Order, ...]:
 
 
 def _notice(life: Life, fact: Fact) -> Life:
-    life = replace(life, start=notice(life.start, fact))
+    life = replace(life, start=notice(life.start, fact), restarts=_restarts(life, fact))
     match fact:
         case TaskStarted(task=TaskId() as task):
             return _started(life, task, fact.at_s)
@@ -143,12 +156,33 @@ def _notice(life: Life, fact: Fact) -> Life:
     return life
 
 
+def _restarts(life: Life, fact: Fact) -> Mapping[TaskId, Restart]:
+    if not isinstance(fact, RemedyDecided) or fact.remedy != "restart" or fact.dry_run:
+        return life.restarts
+    again = Restart(due_s=fact.at_s + fact.wait_s, why=fact.reason)
+    return {**life.restarts, **dict.fromkeys(map(TaskId.parse, fact.tasks), again)}
+
+
 def _started(life: Life, task: TaskId, at_s: float) -> Life:
     """Whoever was asked to end before it had started has not heard it: it is asked again."""
-    if task in life.started_s:
+    if task in life.ended:
+        life = _is_back(life, task)
+    elif task in life.started_s:
         return life
     asked = {other: signal for other, signal in life.asked.items() if other != task}
     return replace(life, started_s={**life.started_s, task: at_s}, asked=asked)
+
+
+def _is_back(life: Life, task: TaskId) -> Life:
+    """It has ended, and was started again: it is watched as if it had never been there."""
+    return replace(
+        life,
+        ended={other: well for other, well in life.ended.items() if other != task},
+        restarts={other: again for other, again in life.restarts.items() if other != task},
+        watched={other: idle_s for other, idle_s in life.watched.items() if other != task},
+        idle_s={other: heard_s for other, heard_s in life.idle_s.items() if other != task},
+        never_joined=None if life.never_joined == task else life.never_joined,
+    )
 
 
 def _obeyed(life: Life, task: TaskId, sent: SignalSent) -> Life:
@@ -276,6 +310,20 @@ def _watch_idle(life: Life) -> tuple[Life, tuple[Order, ...]]:
     }
     orders = tuple(WatchIdle(task=task, idle_s=idle_s) for task, idle_s in fresh.items())
     return replace(life, watched={**life.watched, **fresh}), orders
+
+
+def _start_again(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
+    """Those whose time has come, each once; while the others train."""
+    if life.phase is not Phase.TRAINING:
+        return life, ()
+    due = {
+        task: again
+        for task, again in life.restarts.items()
+        if task in life.ended and at_s >= again.due_s and not again.ordered
+    }
+    ordered = {task: replace(again, ordered=True) for task, again in due.items()}
+    orders = tuple(StartAgain(task=task, why=again.why) for task, again in due.items())
+    return replace(life, restarts={**life.restarts, **ordered}), orders
 
 
 def _stopping(life: Life, at_s: float, signal: int, why: str, *, stuck: bool = False) -> Life:

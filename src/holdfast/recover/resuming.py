@@ -19,4 +19,5 @@ def replayed(life: Life, facts: Iterable[Fact]) -> Life:
         if isinstance(fact, SignalSent):
             sent.add((fact.task, fact.signal))
     asked = {task: told for task, told in life.asked.items() if (task, told.signal) in sent}
-    return replace(life, asked=asked, watched={})
+    restarts = {task: replace(again, ordered=False) for task, again in life.restarts.items()}
+    return replace(life, asked=asked, watched={}, restarts=restarts)

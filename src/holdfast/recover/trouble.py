@@ -54,9 +54,15 @@ def trouble_of(facts: Iterable[Fact]) -> Trouble:
 
 
 def _is_trained(tasks: tuple[TaskId, ...], well: set[TaskId]) -> bool:
-    """A chief that ended well has led the training to its end, whoever fails after it."""
+    """A chief that ended well has led the training to its end, whoever fails after it.
+
+    With parameter servers and without a chief, the first worker leads.
+    """
     trainers = {task for task in tasks if task.trains}
-    leaders = {task for task in trainers if task.role == "chief"} or trainers
+    leaders = {task for task in trainers if task.role == "chief"}
+    if any(task.role == "ps" for task in tasks):
+        leaders = leaders or trainers & {TaskId("worker", 0)}
+    leaders = leaders or trainers
     return bool(leaders) and leaders <= well
 
 

@@ -15,6 +15,7 @@ from holdfast.logdir.run_dir import RunDir
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import NotOurs, StorageFailed, Unreachable
 from holdfast.model.facts import AttemptEnded
+from holdfast.views.asking import Asking
 from holdfast.views.live import Screen
 from holdfast.views.text import report_text
 from holdfast.views.watch import Watch
@@ -87,6 +88,7 @@ class Front:
         self._watch = Watch(
             run_dir, tasks, self._screen, shown=shown, is_tty=self._is_tty, joins=joins
         )
+        self._asking = Asking(self._watch.say, self._answer) if sys.stdin.isatty() else None
 
     def run(self) -> int:
         """Until the job has ended, or the terminal is gone."""
@@ -104,6 +106,8 @@ class Front:
             began_cpu_s = time.process_time()
             busy = self._watch.step(time.monotonic() - began_s, width=self._width())
             self._pass_on()
+            if self._asking:
+                self._asking.step(self._watch.decided)
             if gone and not busy and self._watch.ended is None:
                 self._lost_supervisor()
             pause_s = calm_s if busy else min(max(pause_s, calm_s) * 1.5, calm_s_max)
@@ -144,6 +148,12 @@ class Front:
                     again = "ending at once" if self._interrupts > 1 else "again to end at once"
                     self._watch.say(f"Ctrl-C: the tasks are asked to end ({again})")
             del self._asked[0]
+
+    def _answer(self, yes: bool, by: str) -> None:  # noqa: FBT001 - what else is an answer
+        try:
+            ask(self._run_dir.fd, Request(ask="answer", yes=yes, by=by))
+        except Unreachable as error:
+            self._watch.say(f"the answer could not be passed on: {error.message}")
 
     def _request(self, number: int, by: str) -> Request:
         if number in {signal.SIGUSR1, signal.SIGUSR2}:

@@ -90,10 +90,24 @@ def _sections(report: Report) -> list[ET.Element]:
     made += _timeline(report.get("timeline", []))
     made += [_finding(found, told=(_tag("p", found["says"]),)) for found in findings[1:]]
     made += _without_cause(report)
+    made += _recovery(report.get("recovery", []))
     made += _unknown(report)
     made += _sources(report.get("sources", []))
     made.append(_tag("footer", f"Holdfast {__version__} · {report['schema']} · times in UTC"))
     return made
+
+
+def _recovery(done: Sequence[Report]) -> list[ET.Element]:
+    """What was done about failures, attempt by attempt."""
+    if not done:
+        return []
+    rows = []
+    for one in done:
+        parts = [f"attempt {one['attempt']}: {one['did']}", "" if one["done"] else "not done"]
+        parts += [one["why"], one["checkpoint"] or ""]
+        parts += [f"{name} {value:.1f} s" for name, value in one["seconds"].items()]
+        rows.append(_tag("li", " · ".join(part for part in parts if part)))
+    return [_tag("section", _tag("h2", "Recovery"), _tag("ul", *rows))]
 
 
 def _header(report: Report) -> ET.Element:

@@ -69,6 +69,8 @@ def report(diagnosis: Diagnosis, evidence: Evidence, *, log_name: LogName) -> di
 def finding_line(finding: Finding, evidence: Evidence, *, log_name: LogName) -> bytes:
     """One finding as one line of findings.jsonl, without its end."""
     shown = _finding(finding, evidence, log_name=log_name)
+    if evidence.attempt > 1:
+        shown["attempt"] = evidence.attempt
     return json.dumps(shown, ensure_ascii=False).encode()
 
 

@@ -13,6 +13,7 @@ from holdfast.model.errors import MissingInput
 from holdfast.model.evidence import ENDING
 from holdfast.model.facts import (
     AttemptEnded,
+    AttemptStarted,
     Fact,
     ProbeBlind,
     SignalSent,
@@ -22,11 +23,13 @@ from holdfast.model.facts import (
     TaskNotStarted,
     TaskStarted,
 )
+from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.signals import signal_name
 from holdfast.model.watch_facts import StateChanged, StepsSeen, TakenOver
 from holdfast.model.words import seconds_text
 from holdfast.views.lines import LineAssembler
 from holdfast.views.live import Screen, TaskMark, status_text
+from holdfast.views.recovery_lines import is_to_be_done, recovery_line
 from holdfast.views.sanitise import plain
 
 CHUNK_BYTES = 32 * 1024
@@ -47,6 +50,7 @@ class Followed:
     stream: str
     fd: int
     offset: int = 0
+    attempt: int = 1
     lines: LineAssembler = field(default_factory=LineAssembler)
     waiting: deque[str] = field(default_factory=deque)  # read, and not yet taken by the screen
     passed: list[tuple[int, int]] = field(default_factory=list)  # skipped, not yet counted
@@ -77,7 +81,9 @@ class Watch:
         self._journal = follow_journal(run_dir)
         self._marks = {task: TaskMark(task=str(task), mark="·") for task in tasks}
         self._told: set[TaskId | None] = set()
-        self._followed: dict[tuple[TaskId, str], Followed] = {}
+        self._attempt = 1
+        self._followed: dict[tuple[TaskId, str, int], Followed] = {}
+        self.decided: RemedyDecided | None = None  # what is waited for, or asked
         self._own: deque[str] = deque()  # words of ours, not yet taken by the screen
         self._findings_read = 0
         self._joins = joins  # a run that goes on: its past is in the logs, not here
@@ -102,7 +108,9 @@ class Watch:
     def _show_status(self, at_s: float, width: int) -> None:
         self._screen.resize(width)
         words = " · Ctrl-C to stop"
-        if all(mark.mark in {"✓", "✗", "■"} for mark in self._marks.values()):
+        if self.decided:
+            words = f" · waiting to {self.decided.would or self.decided.remedy}{words}"
+        elif all(mark.mark in {"✓", "✗", "■"} for mark in self._marks.values()):
             words = " · reading the rest of the output"
         words = words if width > len(words) * 3 else ""
         status = status_text(self._marks.values(), elapsed_s=at_s, width=width - len(words) - 1)
@@ -137,22 +145,33 @@ class Watch:
         fresh = self._journal.fresh()
         history, self._history = self._history, self._history and not fresh
         for fact in fresh:
-            if isinstance(fact, AttemptEnded):
-                self.ended = fact
-            elif isinstance(fact, SignalSent):
-                self._told.update({fact.task} if fact.signal in ENDING else ())
-            elif isinstance(fact, StopAsked):
-                self._told.update(self._marks)
-            elif isinstance(fact, StartWaits) and not history:
-                self._own.append(f"start-up: {plain(fact.says)}")
-            elif isinstance(fact, TakenOver) and not history:
-                gone_s = fact.at_s - fact.gone_s
-                self._own.append(f"taken over: nobody had looked for {seconds_text(gone_s)}")
-            elif isinstance(fact, ProbeBlind) and fact.probe == "holder":
-                self._own.append(f"the holder of the tasks: {plain(fact.why)}")
-            elif fact.task in self._marks:
+            self._note(fact)
+            if fact.task in self._marks:
                 self._marks[fact.task] = self._mark(fact, self._marks[fact.task])
+            holder_gone = isinstance(fact, ProbeBlind) and fact.probe == "holder"
+            if holder_gone or not history:
+                self._own.extend([plain(words)] if (words := _line(fact)) else [])
         return bool(fresh)
+
+    def _note(self, fact: Fact) -> None:
+        """What changes how we see all that follows."""
+        match fact:
+            case AttemptEnded():
+                self.ended = fact
+            case SignalSent():
+                self._told.update({fact.task} if fact.signal in ENDING else ())
+            case StopAsked():
+                self._told.update(self._marks)
+            case AttemptStarted() if fact.attempt > self._attempt:
+                self._begin_anew(fact.attempt)
+            case RemedyDecided():
+                self.decided = fact if is_to_be_done(fact) else None
+
+    def _begin_anew(self, attempt: int) -> None:
+        """Another attempt: the rest of what the last one wrote is shown, too."""
+        self._attempt, self.decided = attempt, None
+        self._told.clear()
+        self._marks = {task: TaskMark(task=str(task), mark="·") for task in self._marks}
 
     def _follow_findings(self) -> None:
         """A finding is worth a word when it is made; the whole report comes at the end."""
@@ -174,6 +193,7 @@ class Watch:
 
     def _mark(self, fact: Fact, old: TaskMark) -> TaskMark:
         if isinstance(fact, TaskStarted):
+            self._told.discard(fact.task)
             return TaskMark(task=old.task, mark="●")
         if isinstance(fact, TaskNotStarted):
             return TaskMark(task=old.task, mark="✗", words="not started")
@@ -189,18 +209,20 @@ class Watch:
         return state_mark(fact, old)
 
     def _open_logs(self) -> None:
-        if len(self._followed) == 2 * len(self._shown):
+        followed = [one for one in self._followed.values() if one.attempt == self._attempt]
+        if len(followed) == 2 * len(self._shown):
             return
         for task in self._shown:
             for stream in ("out", "err"):
-                if (task, stream) in self._followed:
+                if (task, stream, self._attempt) in self._followed:
                     continue
                 try:
-                    fd = self._run_dir.open_log(task, 1, stream)
+                    fd = self._run_dir.open_log(task, self._attempt, stream)
                 except MissingInput:
                     return  # the supervisor has not made them yet
                 offset = _last_lines(fd) if self._joins else 0
-                self._followed[(task, stream)] = Followed(task, stream, fd, offset)
+                followed_now = Followed(task, stream, fd, offset, self._attempt)
+                self._followed[(task, stream, self._attempt)] = followed_now
 
     def _follow(self, followed: Followed, at_s: float) -> bool:
         """Show more of a log. What the screen does not take now stays where it is: on disk."""
@@ -279,10 +301,23 @@ class Watch:
         if followed.passed:
             return True
         if followed.skipped and at_s - followed.said_s >= SAY_SKIPPED_EVERY_S:
-            name = log_name(followed.task, 1, followed.stream)
+            name = log_name(followed.task, followed.attempt, followed.stream)
             self.say(f"… {followed.skipped:,} lines were not shown here; see {name}")
             followed.skipped, followed.said_s = 0, at_s
         return False
+
+
+def _line(fact: Fact) -> str:
+    """What is worth a line of its own when it happens."""
+    match fact:
+        case StartWaits():
+            return f"start-up: {fact.says}"
+        case TakenOver():
+            gone_s = fact.at_s - fact.gone_s
+            return f"taken over: nobody had looked for {seconds_text(gone_s)}"
+        case ProbeBlind(probe="holder"):
+            return f"the holder of the tasks: {fact.why}"
+    return recovery_line(fact)
 
 
 def _last_lines(fd: int) -> int:

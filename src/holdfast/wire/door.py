@@ -13,6 +13,7 @@ import msgspec
 from holdfast.model.errors import Unreachable
 from holdfast.model.facts import Fact, SignalAsked, StopAsked
 from holdfast.model.orders import Order
+from holdfast.model.recovery_facts import RemedyAnswered
 
 NAME = "control.sock"
 CALLERS_MAX = 16
@@ -23,9 +24,10 @@ ANSWER_S_MAX = 5.0
 class Request(msgspec.Struct):
     """What somebody outside may ask for."""
 
-    ask: Literal["stop", "kill", "signal"]
-    signal: Annotated[int, msgspec.Meta(ge=1, le=64)]
+    ask: Literal["stop", "kill", "signal", "answer"]
     by: str
+    signal: Annotated[int, msgspec.Meta(ge=1, le=64)] = 15
+    yes: bool = False  # of an answer
 
 
 class Door:
@@ -86,6 +88,8 @@ class Door:
 
     def _fact(self, request: Request) -> Fact:
         by = request.by[:80]
+        if request.ask == "answer":
+            return RemedyAnswered(by=by, yes=request.yes, **self._where())
         if request.ask == "signal":
             return SignalAsked(by=by, signal=request.signal, **self._where())
         now = request.ask == "kill"

@@ -1,0 +1,105 @@
+"""What was done about each failure, and how long each part of it took. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.facts import AttemptStarted, Fact, TaskExited, TaskStarted
+from holdfast.model.recovery_facts import CheckpointChosen, RemedyDecided
+from holdfast.model.watch_facts import StepsSeen
+from holdfast.recover.history import CHANGES, NEW_ATTEMPT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """One decision, and what became of it. A time that the journal does not tell is missing.
+
+    `detect`: from the failure until it was known to be over with the attempt; `decide`: until
+    the decision stood in the journal; `wait`: what was waited on purpose; `start`: until all
+    who were started again were there; `restore`: until their first step was seen.
+    """
+
+    decided: RemedyDecided
+    seconds: dict[str, float] = field(default_factory=dict)
+    chosen: CheckpointChosen | None = None
+
+
+def recoveries(facts: Iterable[Fact]) -> list[Recovery]:
+    """From the facts of all attempts, in the order of the journal."""
+    known = tuple(facts)
+    began_s = began_unix_s(known)
+    return [
+        Recovery(
+            decided=decided,
+            seconds=dict(_parts(known, decided, began_s)),
+            chosen=_chosen(known, decided),
+        )
+        for decided in known
+        if isinstance(decided, RemedyDecided)
+    ]
+
+
+def began_unix_s(facts: Iterable[Fact]) -> dict[int, float]:
+    """When each attempt began, by the wall clock."""
+    started = (fact for fact in facts if isinstance(fact, AttemptStarted))
+    return {fact.attempt: fact.began_unix_s for fact in started}
+
+
+def _chosen(facts: Sequence[Fact], decided: RemedyDecided) -> CheckpointChosen | None:
+    found = (fact for fact in facts if isinstance(fact, CheckpointChosen))
+    of_attempt = (fact for fact in found if fact.attempt == decided.attempt)
+    return next(of_attempt, None) if _does(decided) in NEW_ATTEMPT else None
+
+
+def _does(decided: RemedyDecided) -> str:
+    return "" if decided.dry_run else decided.would or decided.remedy
+
+
+def _parts(
+    facts: Sequence[Fact], decided: RemedyDecided, began_s: dict[int, float]
+) -> Iterator[tuple[str, float]]:
+    failed_s, over_s = _ends(facts, decided)
+    if failed_s is None or over_s is None:
+        return
+    yield "detect", round(over_s - failed_s, 3)
+    yield "decide", round(decided.at_s - over_s, 3)
+    does = _does(decided)
+    if does not in CHANGES:
+        return
+    attempt = decided.attempt + (does in NEW_ATTEMPT)
+    if attempt not in began_s:
+        return
+    yield "wait", decided.wait_s
+    # On the clock of the attempt that was decided about.
+    shift_s = began_s[attempt] - began_s.get(decided.attempt, began_s[attempt])
+    tasks = set(map(TaskId.parse, decided.tasks))
+    later = [
+        (fact, fact.at_s + shift_s)
+        for fact in facts
+        if fact.attempt == attempt
+        and fact.at_s + shift_s > decided.at_s
+        and (not tasks or fact.task in tasks)
+    ]
+    starts = [at_s for fact, at_s in later if isinstance(fact, TaskStarted)]
+    up_s = max(starts[: len(tasks) or None], default=None)
+    if up_s is not None:
+        yield "start", round(up_s - decided.at_s - decided.wait_s, 3)
+        steps = (at_s for fact, at_s in later if isinstance(fact, StepsSeen) and at_s >= up_s)
+        first_s = next(steps, None)
+        if first_s is not None:
+            yield "restore", round(first_s - up_s, 3)
+
+
+def _ends(facts: Sequence[Fact], decided: RemedyDecided) -> tuple[float | None, float | None]:
+    """When the failure came, and when it was known what it left: the others end of it, too."""
+    ends = [
+        fact
+        for fact in facts
+        if isinstance(fact, TaskExited)
+        and fact.attempt == decided.attempt
+        and fact.at_s <= decided.at_s
+    ]
+    own = [fact.at_s for fact in ends if fact.task == decided.culprit and fact.exit_code != 0]
+    failed_s = own[-1] if own else None
+    alone = _does(decided) == "restart"
+    return failed_s, failed_s if alone else max((fact.at_s for fact in ends), default=None)
