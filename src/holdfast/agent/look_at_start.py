@@ -72,6 +72,8 @@ class Looker:
         """One round; whether another one is needed."""
         self._cpu_s = time.process_time()
         tell(self._processes.look())
+        if self._processes.are_foreign():
+            return False
         awaited = [
             Place(address, task)
             for task, address in self._members.items()

@@ -83,6 +83,14 @@ class Processes:
         trainers = [one for task, one in self._tasks.items() if task.trains]
         return bool(trainers) and all(one.idle.is_idle for one in trainers)
 
+    def are_foreign(self) -> bool:
+        """Whether one listens at its own address without TensorFlow: no server of ours to ask."""
+        return any(
+            _port(self._cluster.addresses.get(task, "")) in started.sockets.listening
+            for task, started in self._tasks.items()
+            if not started.trainer
+        )
+
     def other_places(self) -> dict[TaskId, list[Place]]:
         """The addresses in definitions that are not ours: whether they lead anywhere."""
         given = self._cluster.addresses
@@ -149,6 +157,11 @@ class Processes:
 
     def _where(self, task: TaskId) -> dict[str, Any]:
         return {"at_s": self._clock.at_s(), "host": self._host, "task": task}
+
+
+def _port(address: str) -> int:
+    text = address.rpartition(":")[2]
+    return int(text) if text.isdecimal() else 0
 
 
 def _has_proxy(seen: EnvironmentSeen) -> bool:
