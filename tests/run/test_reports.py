@@ -58,8 +58,9 @@ def test_the_report_has_the_promised_fields(failed: Any) -> None:
     assert set(finding) == FINDING_FIELDS
     assert (finding["cause"], finding["culprit"]) == ("user-exception", "worker:1")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", finding["since"])
-    (seen,) = (entry for entry in finding["evidence"] if entry["file"])
-    assert seen["file"] == "logs/worker-1.1.err"
+    by_file = {entry["file"]: entry for entry in finding["evidence"] if entry["file"]}
+    seen = by_file.pop("logs/worker-1.1.err")
+    assert [name.partition(".")[0] for name in by_file] == ["in-task/worker-1"]
     log = (failed.run_dir / seen["file"]).read_text().splitlines()
     assert log[seen["line"] - 1] == "Traceback (most recent call last):"
     lines = (failed.run_dir / "findings.jsonl").read_text().splitlines()

@@ -67,7 +67,7 @@ def test_the_odd_one_out_is_told_by_its_place(job: Any, start: Start) -> None:
     assert "      with lock:" in rows
     assert f"    holds {start.place}/train.py:11: with lock:" in rows
     assert rows[-1].startswith("2 looks at 3 tasks, 2.")
-    assert all(len(row) <= 100 for row in rows)
+    assert all(len(row) <= 240 for row in rows)
 
 
 def test_programs_get_all_of_it(job: Any, start: Start) -> None:

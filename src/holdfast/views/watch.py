@@ -260,10 +260,13 @@ class Watch:
     def _read(self, followed: Followed, at_s: float) -> bytes:
         chunk = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
         self.is_behind = self.is_behind or len(chunk) == CHUNK_BYTES
-        if chunk[:1] == b"\0":
-            # Zeros may be what a task wrote, or what --keep-bytes has released before we came.
-            kept_from = os.lseek(followed.fd, followed.offset, os.SEEK_DATA)
-            if kept_from > followed.offset:
+        zero = chunk.find(b"\0")
+        if zero >= 0:
+            # Zeros may be what a task wrote, or what --keep-bytes has released as we came.
+            kept_from = os.lseek(followed.fd, followed.offset + zero, os.SEEK_DATA)
+            if kept_from > followed.offset + zero:
+                chunk = chunk[:zero]
+            if not chunk:
                 self._skip(followed, kept_from, at_s)
                 return b""
         followed.offset += len(chunk)

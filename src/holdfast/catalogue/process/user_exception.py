@@ -88,12 +88,25 @@ def _proof(
     certain = uncaught and not OF_TENSORFLOW.search(seen.exception)
     thread = _thread_before(evidence, seen)
     return Proof(
-        facts=(*((thread,) if thread else ()), seen, *ends),
+        facts=(*((thread,) if thread else ()), *_in_its_log(evidence, seen), seen, *ends),
         culprit=seen.task,
         confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
         says=f"{seen.task} ended with {_exception(seen)}{_more(seen, thread)}",
         do=(f"correct the program{_place(seen)}",),
     )
+
+
+def _in_its_log(evidence: Evidence, seen: TracebackSeen) -> tuple[TracebackSeen, ...]:
+    """The same, where people look first; what a program has written down has no place there."""
+    if not isinstance(seen, ExceptionLeft):
+        return ()
+    name = seen.exception.rpartition(".")[2]
+    same = (
+        one
+        for one in evidence.of(TracebackSeen, seen.task)
+        if not isinstance(one, ExceptionLeft) and one.exception.rpartition(".")[2] == name
+    )
+    return tuple(same)[-1:]
 
 
 def _is_not_the_first(evidence: Evidence, failure: TaskExited) -> bool:
