@@ -15,6 +15,7 @@ from holdfast.probes.links import SocketLook, is_open, sorted_by_state
 
 AGAIN_S = 5.0
 SURE_S = 4.0  # after that a cut link is known to be one
+OTHERS_S = 1.0  # for links of others that may be cut as well: all of them tell who is cut off
 RECOVERED_KEPT_S = 60.0
 RECOVERED_MAX = 32
 RECOVERED_AGAIN_S = 15.0
@@ -65,6 +66,8 @@ class LinkLook:
         self._tries: dict[TaskId, _Tries] = {}
         self._recovered: dict[tuple[TaskId, TaskId], deque[float]] = {}
         self._lossy_told_s: dict[tuple[TaskId, TaskId], float] = {}
+        self._resting: set[str] = set()  # namespaces with suspects that this look leaves out
+        self._held_s: float | None = None  # since when a first word waits for these
 
     def look(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
         owners = {
@@ -72,6 +75,8 @@ class LinkLook:
             for task, watched in tasks.items()
         }
         seen = self._sockets.look(owners, at_s, wanted=self._suspect_spaces())
+        self._resting = self._suspect_spaces() - seen.keys()
+        self._held_s = self._held_s if self.hurries else None
         ends = {_ends(space, row): task for space, rows in seen.items() for task, row in rows}
         for space, rows in seen.items():
             self._forget(space, rows)
@@ -118,10 +123,17 @@ class LinkLook:
             if queues.recovered:
                 past = self._recovered.setdefault((task, peer), deque(maxlen=RECOVERED_MAX))
                 past.append(at_s)
-            news = _is_news(link, at_s) or self._is_lossy_news(task, link, at_s)
+            cut = _is_news(link, at_s) and not self._waits_for_others(link, at_s)
+            news = cut or self._is_lossy_news(task, link, at_s)
             if news and told.get((task, peer), 0) < TOLD_A_PAIR_MAX:
                 told[task, peer] = told.get((task, peer), 0) + 1
                 yield self._fact(task, link, row, at_s)
+
+    def _waits_for_others(self, link: _Link, at_s: float) -> bool:
+        if link.told_s is not None or not self._resting:
+            return False
+        self._held_s = at_s if self._held_s is None else self._held_s
+        return at_s - self._held_s < OTHERS_S
 
     def _is_lossy_news(self, task: TaskId, link: _Link, at_s: float) -> bool:
         """A link that flows, but only because what got lost was sent again: told now and then."""
