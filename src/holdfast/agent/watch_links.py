@@ -15,7 +15,7 @@ from holdfast.probes.links import SocketLook, is_open, sorted_by_state
 
 AGAIN_S = 5.0
 SURE_S = 4.0  # after that a cut link is known to be one
-OTHERS_S = 1.0  # for links of others that may be cut as well: all of them tell who is cut off
+OTHERS_S = 0.3  # a look more, for links of others that may be cut: all of them tell who is cut off
 RECOVERED_KEPT_S = 60.0
 RECOVERED_MAX = 32
 RECOVERED_AGAIN_S = 15.0
