@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,6 +55,7 @@ class Followed:
     lines: LineAssembler = field(default_factory=LineAssembler)
     waiting: deque[str] = field(default_factory=deque)  # read, and not yet taken by the screen
     passed: list[tuple[int, int]] = field(default_factory=list)  # skipped, not yet counted
+    inside: bool = False  # of a line whose beginning was passed over
     skipped: int = 0
     said_s: float = float("-inf")
 
@@ -260,30 +262,26 @@ class Watch:
     def _read(self, followed: Followed, at_s: float) -> bytes:
         chunk = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
         self.is_behind = self.is_behind or len(chunk) == CHUNK_BYTES
-        zero = chunk.find(b"\0")
-        if zero >= 0:
-            # Zeros may be what a task wrote, or what --keep-bytes has released as we came.
-            kept_from = os.lseek(followed.fd, followed.offset + zero, os.SEEK_DATA)
-            if kept_from > followed.offset + zero:
-                chunk = chunk[:zero]
-            if not chunk:
-                self._skip(followed, kept_from, at_s)
-                return b""
-        followed.offset += len(chunk)
-        return chunk
+        standing = _standing(followed, chunk)
+        if chunk and not standing:
+            kept_from = os.lseek(followed.fd, followed.offset, os.SEEK_DATA)
+            self._skip(followed, kept_from, at_s)
+            return b""
+        followed.offset += len(standing)
+        return _from_a_beginning(followed, standing) if followed.inside else standing
 
     def _skip(self, followed: Followed, until: int, at_s: float) -> None:
         """Jump to the first line that begins after `until`; those passed over count later."""
-        begun = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
+        begun = _standing(followed, os.pread(followed.fd, CHUNK_BYTES, followed.offset))
         rest = begun[: begun.find(b"\n") + 1]  # of the line that is half shown
-        if followed.offset + len(rest) <= until and rest[:1] != b"\0":
+        if followed.offset + len(rest) <= until:
             followed.offset += len(rest)
-            followed.waiting.extend(followed.lines.feed(rest, at_s=at_s))
+            if not followed.inside:
+                followed.waiting.extend(followed.lines.feed(rest, at_s=at_s))
         followed.waiting.extend(followed.lines.end(at_s=at_s))
         start = followed.offset
         followed.offset = max(until, start)
-        rest = os.pread(followed.fd, CHUNK_BYTES, followed.offset)
-        followed.offset += rest.find(b"\n") + 1
+        followed.inside = os.pread(followed.fd, 1, followed.offset - 1) != b"\n"
         followed.passed.append((start, followed.offset))
 
     def _count(self, followed: Followed, *, bytes_max: int) -> None:
@@ -305,9 +303,27 @@ class Watch:
             return True
         if followed.skipped and at_s - followed.said_s >= SAY_SKIPPED_EVERY_S:
             name = log_name(followed.task, followed.attempt, followed.stream)
-            self.say(f"… {followed.skipped:,} lines were not shown here; see {name}")
+            were = "line was" if followed.skipped == 1 else "lines were"
+            self.say(f"… {followed.skipped:,} {were} not shown here; see {name}")
             followed.skipped, followed.said_s = 0, at_s
         return False
+
+
+def _standing(followed: Followed, chunk: bytes) -> bytes:
+    """What was read at its offset, up to where --keep-bytes has released it as we came."""
+    if b"\0" not in chunk:  # which a task may have written, too
+        return chunk
+    return chunk[: os.lseek(followed.fd, followed.offset, os.SEEK_HOLE) - followed.offset]
+
+
+def _from_a_beginning(followed: Followed, chunk: bytes) -> bytes:
+    """Without the rest of a line whose beginning nobody saw; it counts as passed over."""
+    end = re.search(rb"[\r\n]+", chunk)
+    dropped = end.end() if end else len(chunk)
+    start = followed.offset - len(chunk)
+    followed.passed.append((start, start + dropped))
+    followed.inside = end is None
+    return chunk[dropped:]
 
 
 def _line(fact: Fact) -> str:
