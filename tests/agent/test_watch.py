@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent.child import Child
-from holdfast.agent.watch import WatchOrder
+from holdfast.agent.watch_order import WatchOrder
 from holdfast.logdir.run_dir import create_run_dir
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, ProcessSeen

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from holdfast.agent.clock import Clock
-from holdfast.agent.scan import step_back
 from holdfast.agent.serve import serve, tell
 from holdfast.agent.start_order import StartOrder
 from holdfast.agent.start_processes import Processes
+from holdfast.agent.step_back import step_back
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.cluster import ClusterSpec, TaskId
 from holdfast.model.errors import HoldfastError

@@ -4,7 +4,7 @@ import select
 from collections.abc import Iterator
 
 from holdfast.agent.child import Child
-from holdfast.agent.scan import ScanOrder
+from holdfast.agent.scan_order import ScanOrder
 from holdfast.model.facts import Fact
 
 

@@ -8,7 +8,6 @@ later: the output is on disk.
 import contextlib
 import os
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,30 +15,18 @@ import msgspec
 
 from holdfast.agent.clock import Clock
 from holdfast.agent.release import releasable, release
+from holdfast.agent.scan_order import ScanOrder
 from holdfast.agent.serve import serve, tell
+from holdfast.agent.step_back import step_back
 from holdfast.diagnose import telling_lines
 from holdfast.logdir.run_dir import RunDir, open_run_dir
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import OutputReleased, ProbeBlind
 from holdfast.probes.output import Listener
 
-NICENESS = 19
-AUTOGROUP_TRIES, AUTOGROUP_PAUSE_S = 5, 0.11
 CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 256 * 1024
 LOOK_EVERY_S = 0.1
-
-
-class ScanOrder(msgspec.Struct):
-    """What to read, and how the facts are stamped."""
-
-    run_dir: str
-    tasks: list[str]
-    zero_s: float
-    host: str
-    keep_bytes: int | None = None
-    attempt: int = 1
-    released: dict[str, int] = {}  # `worker:0 out` -> the first byte that is still there
 
 
 @dataclass(slots=True)
@@ -166,24 +153,6 @@ class Scanner:
         )
         stream.released = until
         tell([fact])
-
-
-def step_back() -> None:
-    """Take only what nobody else wants of the cores.
-
-    Where the kernel groups processes by session (autogroup), niceness counts only within the
-    session, and each session gets the same share: ours must be a small one.
-    """
-    os.nice(NICENESS)
-    for _ in range(AUTOGROUP_TRIES):
-        try:
-            Path("/proc/self/autogroup").write_text(str(NICENESS))
-        except BlockingIOError:  # the kernel takes one such wish at a time
-            time.sleep(AUTOGROUP_PAUSE_S)
-        except OSError:  # no such grouping here, or not for us
-            return
-        else:
-            return
 
 
 def main() -> None:

@@ -16,10 +16,10 @@ from holdfast.agent.leftovers import below, end_leftovers, marked
 from holdfast.agent.past import Past
 from holdfast.agent.reading import Reading
 from holdfast.agent.running_task import RunningTask
-from holdfast.agent.scan import ScanOrder
+from holdfast.agent.scan_order import ScanOrder
 from holdfast.agent.start_order import StartOrder
 from holdfast.agent.starting import Starting
-from holdfast.agent.watch import WatchOrder
+from holdfast.agent.watch_order import WatchOrder
 from holdfast.agent.watching import Watching
 from holdfast.logdir.run_dir import STREAMS, RunDir, log_name
 from holdfast.model.cluster import TaskId

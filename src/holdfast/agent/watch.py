@@ -17,6 +17,7 @@ from holdfast.agent.clock import Clock
 from holdfast.agent.serve import serve, tell
 from holdfast.agent.watch_host import HostLook
 from holdfast.agent.watch_links import LinkLook
+from holdfast.agent.watch_order import WatchOrder
 from holdfast.agent.watch_paths import PathLook
 from holdfast.agent.watch_progress import ProgressLook
 from holdfast.agent.watch_stacks import ROUNDS, StackLook
@@ -41,16 +42,6 @@ LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
 FACTS_A_ROUND_MAX, UNTOLD_MAX = 200, 5_000  # of many tasks, the rest comes with the next round
 ROUNDS_OF_SLOW = 3
 STACKS_MAX = 64  # tasks of this host whose stacks are taken at once
-
-
-class WatchOrder(msgspec.Struct):
-    """Whom to watch, and how the facts are stamped."""
-
-    run_dir: str
-    addresses: dict[str, str]  # task -> where its server listens
-    zero_s: float
-    host: str
-    attempt: int = 1
 
 
 class Watcher:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from holdfast.agent.child import Child
-from holdfast.agent.watch import WatchOrder
+from holdfast.agent.watch_order import WatchOrder
 from holdfast.model.cluster import TaskId
 
 

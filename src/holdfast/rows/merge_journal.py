@@ -7,10 +7,11 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from holdfast.rows.errors import Held, RowsError
 from holdfast.rows.layout import sync_folder
+from holdfast.rows.sums import sum_of
 
 FORMAT: Final = "holdfast-merge/1"
 _JOURNAL: Final = "journal"
@@ -20,6 +21,21 @@ _JOURNAL_BYTES_MAX: Final = 1 << 30
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
+class Mark(NamedTuple):
+    """By what a finished file is known again, on whatever disk: its table of all checksums."""
+
+    file_bytes: int
+    at: int
+    nbytes: int
+    xxh3: int
+
+    @classmethod
+    def of(cls, path: Path, at: int, nbytes: int) -> "Mark":
+        with path.open("rb") as file:
+            table = os.pread(file.fileno(), nbytes, at)
+            return cls(os.fstat(file.fileno()).st_size, at, nbytes, sum_of(table))
+
+
 @dataclass(frozen=True)
 class Past:
     """What an earlier try has left."""
@@ -27,7 +43,7 @@ class Past:
     plan: dict[str, Any] | None = None
     places: dict[str, Any] | None = None
     done: int = 0  # steps
-    published: tuple[int, int] | None = None  # device and inode of the file that was finished
+    published: Mark | None = None  # of the file that was finished
     is_of_this_boot: bool = True
 
 
@@ -89,10 +105,9 @@ class Journal:
         self._unnoted_bytes = 0
         self._noted_at_s = time.monotonic()
 
-    def publishing(self, path: Path) -> None:
+    def publishing(self, mark: Mark) -> None:
         """From now on only the name and the tidying up are missing."""
-        found = path.stat()
-        self._note({"published": [found.st_dev, found.st_ino]})
+        self._note({"published": mark})
 
     def remove(self) -> None:
         """The merge is over: what helped to make it goes, the journal last."""
@@ -151,5 +166,5 @@ def _read(fd: int) -> Past:
         published = told.get("published", published)
         done = told.get("done", done)
         boots.add(told.get("boot", boot_id()))
-    identity = (published[0], published[1]) if published else None
-    return Past(plan, places, done, identity, boots <= {boot_id()})
+    mark = Mark(*published) if published else None
+    return Past(plan, places, done, mark, boots <= {boot_id()})

@@ -16,7 +16,7 @@ from holdfast.rows import layout, storage
 from holdfast.rows.errors import Damaged, Refused, RowsError, Unwritable, unwritable
 from holdfast.rows.merge_fill import Filling, opened, sum_at, sum_of_unit
 from holdfast.rows.merge_frame import Places, make_frame
-from holdfast.rows.merge_journal import Journal
+from holdfast.rows.merge_journal import Journal, Mark
 from holdfast.rows.merge_order import Order, orders
 from holdfast.rows.merge_plan import Plan, plan_merge
 from holdfast.rows.merge_rows import differs
@@ -130,7 +130,7 @@ class _Merging:
         places = self._framed(plan, steps, ordered, meter)
         self._fill(plan, steps, ordered, places, meter)
         _check_counts(self._partial, plan)
-        self._journal.publishing(self._partial)
+        self._journal.publishing(Mark.of(self._partial, places.checks, _bytes(steps)))
         try:
             (publish if force else publish_new)(self._partial, self._target)
         except FileExistsError:
@@ -260,11 +260,10 @@ def _check_output(target: Path, *, force: bool) -> None:
 
 def _was_published(target: Path, journal: Journal) -> bool:
     """Whether an earlier try was killed when only the tidying up was left."""
-    try:
-        found = target.stat()
-    except FileNotFoundError:
+    mark = journal.past.published
+    if mark is None or not target.exists():
         return False
-    return journal.past.published == (found.st_dev, found.st_ino)
+    return Mark.of(target, mark.at, mark.nbytes) == mark
 
 
 def _exists(target: Path) -> Refused:

@@ -172,3 +172,29 @@ def test_killed_when_only_the_empty_folder_was_left_nothing_stays(
     with pytest.raises(Refused, match="exists already"):
         merge(logdir, output)
     assert not left.exists()
+
+
+@pytest.mark.parametrize("is_same", [True, False], ids=["its file", "another file"])
+def test_the_file_that_it_had_made_is_known_again_on_another_disk(
+    logdir: Path, tmp_path: Path, write: Call, *, is_same: bool
+) -> None:
+    """Device and inode numbers may change with a start of the machine; what is in it does not."""
+    write(logdir, batches=4)
+    sealing.seal_folder(logdir)
+    output, point = tmp_path / "all.h5", 1
+    while not output.exists():
+        merged_in_child(logdir, output, killed_at=point)
+        point += 1
+    assert (Journal(output).folder / "journal").exists()
+    content = output.read_bytes()
+    number = output.stat().st_ino
+    (tmp_path / "kept").hardlink_to(output)  # its number is not given again
+    output.unlink()
+    output.write_bytes(content if is_same else content[:-1])
+    assert output.stat().st_ino != number
+    if is_same:
+        assert merge(logdir, output).notes[-1] == "an earlier try had made it already"
+        assert not Journal(output).folder.exists()
+    else:
+        with pytest.raises(Refused, match="exists already"):
+            merge(logdir, output)
