@@ -1,10 +1,12 @@
 """What is told of a running job, and when."""
 
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
 
-from holdfast.coordinator.judging import AFTER_DEATH_S, FORGET_S, Judging
+from holdfast.coordinator.judging import AFTER_DEATH_S, FORGET_S, REST_FOR_WORK, Judging
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted, Fact, ProcessSeen, TaskExited, TaskStarted
@@ -118,3 +120,37 @@ def test_steps_that_are_told_may_show_that_they_have_become_slow(desk: Desk) -> 
     desk.take(replace(steps, step=5, step_s=0.5))
     desk.at_s = 13.0
     assert desk.judging.is_due()
+
+
+def costs(*judgements_s: float) -> Callable[[], float]:
+    """A clock of CPU time by which the judgements cost this much, one after the other."""
+
+    def ticks() -> Iterator[float]:
+        spent_s = 0.0
+        for cost_s in judgements_s:
+            yield spent_s
+            spent_s += cost_s
+            yield spent_s
+
+    return ticks().__next__
+
+
+def test_to_load_the_causes_costs_nobody_the_first_finding(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first judgement is the dearest; a task may be stopped a moment later."""
+    monkeypatch.setattr(time, "process_time", costs(0.2))
+    desk.judge_at(1.0)
+    desk.take(stopped(2.0))
+    assert desk.judging.due_in_s() < 1.5
+
+
+def test_one_dear_judgement_among_many_makes_no_long_pause(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual_s = 0.01
+    monkeypatch.setattr(time, "process_time", costs(0.2, *[usual_s] * 5, 0.2))
+    for number in range(7):
+        desk.judge_at(float(number))
+    desk.take(stopped(7.0))
+    assert REST_FOR_WORK * usual_s < desk.judging.due_in_s() < REST_FOR_WORK * 0.2 / 2

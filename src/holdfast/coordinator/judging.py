@@ -53,6 +53,7 @@ AFTER_LOOK_S = 0.3
 AFTER_STEPS_S = 2.0
 AFTER_SAMPLE_S = 20.0  # what is told of healthy tasks changes little
 REST_FOR_WORK = 50  # judging takes 2 % of a core, not more, and only in trouble
+FRESH = 0.3  # how much the last judgement counts in what judgements cost
 FORGET_S = 60.0  # a finding that no longer holds is told again when it comes back after this
 FACTS_MIN = 2_000
 LOOKS = (
@@ -83,6 +84,8 @@ class Judging:
         self._states: dict[TaskId, TaskState] = {}
         self._due_s: float | None = None
         self._rested_s = 0.0  # before this we do not judge again
+        self._cost_s: float | None = None  # of one judgement, on average
+        self._has_judged = False
         self._failed = False
         self._best_step_s: dict[TaskId | None, float] = {}
         self._facts_max = FACTS_MIN
@@ -138,8 +141,17 @@ class Judging:
         began_s = time.process_time()
         evidence, diagnosis = self._judged(surely=True)
         changes = self._changes(evidence, diagnosis, host)
-        self._rested_s = self._now() + REST_FOR_WORK * (time.process_time() - began_s)
+        self._rested_s = self._now() + REST_FOR_WORK * self._usual_s(time.process_time() - began_s)
         return changes
+
+    def _usual_s(self, cost_s: float) -> float:
+        """What a judgement costs on average; the first one, which loads all causes, not counted."""
+        if not self._has_judged:
+            self._has_judged = True
+            return 0.0
+        before_s = cost_s if self._cost_s is None else self._cost_s
+        self._cost_s = (1 - FRESH) * before_s + FRESH * cost_s
+        return self._cost_s
 
     def judge(self) -> tuple[Evidence, Diagnosis]:
         """The verdict on the whole attempt."""
