@@ -181,10 +181,11 @@ def test_the_file_that_it_had_made_is_known_again_on_another_disk(
     """Device and inode numbers may change with a start of the machine; what is in it does not."""
     write(logdir, batches=4)
     sealing.seal_folder(logdir)
-    output, point = tmp_path / "all.h5", 1
+    output, point = tmp_path / "all.h5", 0
     while not output.exists():
-        merged_in_child(logdir, output, killed_at=point)
         point += 1
+        output = tmp_path / f"all-{point}.h5"
+        assert not merged_in_child(logdir, output, killed_at=point)
     assert (Journal(output).folder / "journal").exists()
     content = output.read_bytes()
     number = output.stat().st_ino
