@@ -91,6 +91,22 @@ def test_a_table_is_not_read_again_before_there_is_a_reason() -> None:
         assert look.look(owners, 63.9, wanted={space})
 
 
+def test_a_cut_that_is_about_to_be_known_is_looked_at_more_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A table that was dear to read rests for seconds, and a cut should be told within five."""
+    clock = iter((0.0, 0.006))
+    monkeypatch.setattr(time, "thread_time", lambda: next(clock))
+    space = {str(Path("/proc/self/ns/net").readlink())}
+    with socket.create_server(("127.0.0.1", 0)):
+        look, owners = SocketLook(), {"we": (os.getpid(),)}
+        assert look.look(owners, 0.0)
+        assert look.look(owners, 0.4, hurried=space) == {}, "it costs nobody more than four times"
+        assert look.look(owners, 1.0, wanted=space) == {}
+        monkeypatch.undo()
+        assert look.look(owners, 1.0, wanted=space, hurried=space)
+
+
 def test_sockets_that_come_and_go_are_noticed() -> None:
     look, owners = SocketLook(), {"we": (os.getpid(),)}
     look.look(owners, 0.0)

@@ -74,7 +74,9 @@ class LinkLook:
             task: (watched.main, *(pid for pid in watched.pids if pid != watched.main))
             for task, watched in tasks.items()
         }
-        seen = self._sockets.look(owners, at_s, wanted=self._suspect_spaces())
+        seen = self._sockets.look(
+            owners, at_s, wanted=self._suspect_spaces(), hurried=self._hurried_spaces()
+        )
         self._resting = self._suspect_spaces() - seen.keys()
         self._held_s = self._held_s if self.hurries else None
         ends = {_ends(space, row): task for space, rows in seen.items() for task, row in rows}
@@ -87,12 +89,16 @@ class LinkLook:
     @property
     def hurries(self) -> bool:
         """Whether a link may have been cut just now: the next seconds tell."""
-        return any(
-            link.queues.retransmits >= AGAIN_MIN
+        return bool(self._hurried_spaces())
+
+    def _hurried_spaces(self) -> set[str]:
+        return {
+            space
+            for (space, _, _), link in self._links.items()
+            if link.queues.retransmits >= AGAIN_MIN
             and link.queues.send is not None
             and link.queues.at_s - link.queues.send.since_s < SURE_S
-            for link in self._links.values()
-        )
+        }
 
     def _suspect_spaces(self) -> set[str]:
         return {

@@ -17,6 +17,7 @@ FILES_EVERY_S = 10.0  # how often descriptors are read anew although their numbe
 EMPTY_EVERY_S = 10.0  # how often a table is read in which nothing was ours
 QUIET_EVERY_S = 4.0  # how often a namespace is read in which nothing was sent again
 REST_FOR_WORK = 350  # never much more than 0.3 % of a core
+HURRY = 4  # so much more often for the few seconds in which a cut becomes known
 PROCESSES_MAX = 64  # of one task
 Owner = TypeVar("Owner", bound=Hashable)
 
@@ -100,11 +101,17 @@ class SocketLook:
         self._spaces: dict[str, _Space] = {}
 
     def look(
-        self, owners: Mapping[Owner, Sequence[int]], at_s: float, *, wanted: Container[str] = ()
+        self,
+        owners: Mapping[Owner, Sequence[int]],
+        at_s: float,
+        *,
+        wanted: Container[str] = (),
+        hurried: Container[str] = (),
     ) -> dict[str, list[tuple[Owner, TcpRow]]]:
         """Each namespace that was read, with the sockets in it and whose they are.
 
-        All processes of an owner are taken to be in the namespace of the first.
+        All processes of an owner are taken to be in the namespace of the first. Those that are
+        `hurried` are wanted, too.
         """
         families: dict[str, list[tuple[Owner, Sequence[int]]]] = {}
         for owner, pids in owners.items():
@@ -117,7 +124,13 @@ class SocketLook:
         return {
             space: self._look_in(self._spaces[space], family, at_s)
             for space, family in families.items()
-            if _is_due(self._spaces[space], family[0][1][0], at_s, wanted=space in wanted)
+            if _is_due(
+                self._spaces[space],
+                family[0][1][0],
+                at_s,
+                wanted=space in wanted,
+                hurried=space in hurried,
+            )
         }
 
     def _look_in(
@@ -154,13 +167,13 @@ class SocketLook:
         return files.inodes
 
 
-def _is_due(space: _Space, reader: int, at_s: float, *, wanted: bool) -> bool:
+def _is_due(space: _Space, reader: int, at_s: float, *, wanted: bool, hurried: bool) -> bool:
     again, before = segments_of(reader)[1], space.again
     space.again = again
     waited_s = at_s - space.read_s
-    if waited_s < space.rest_s:
+    if waited_s < (space.rest_s / HURRY if hurried else space.rest_s):
         return False
-    return wanted or again != before or waited_s >= QUIET_EVERY_S
+    return wanted or hurried or again != before or waited_s >= QUIET_EVERY_S
 
 
 def is_open(row: TcpRow) -> bool:
