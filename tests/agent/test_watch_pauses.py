@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent import watch
+from holdfast.agent.watch_order import WatchOrder
 from holdfast.logdir.run_dir import create_run_dir
 
 
@@ -14,7 +15,7 @@ def watcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> watch.Watcher:
     monkeypatch.setattr(watch.Watcher, "_told_look", lambda _: [])  # no socket to be left open
     run_dir = create_run_dir(tmp_path / "run")
     run_dir.write_json("run.json", {})
-    order = watch.WatchOrder(
+    order = WatchOrder(
         run_dir=str(run_dir.path), addresses={}, zero_s=time.monotonic(), host="host-a"
     )
     return watch.Watcher(order)

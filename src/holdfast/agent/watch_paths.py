@@ -4,12 +4,12 @@ import ipaddress
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from statistics import median
 
 from holdfast.agent.watched import Watched
 from holdfast.model.address import Address, is_loopback, parse_address
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, PathMeasured
+from holdfast.model.middle import median
 from holdfast.probes.round_trip import RoundTrip
 
 EVERY_S, AGAIN_S = 5.0, 60.0

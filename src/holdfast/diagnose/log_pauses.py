@@ -1,13 +1,13 @@
 """Pauses that all trainers made at once: whoever serves them all stood still."""
 
 from collections.abc import Iterator, Mapping
-from statistics import median_low
 
 from holdfast.diagnose.log_claims import ABSENCE_WEIGHT, Claim
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import LastWords, LogLine
 from holdfast.model.findings import Cause, Confidence, Severity
+from holdfast.model.middle import median_low
 from holdfast.model.pattern import Pattern
 from holdfast.model.words import listed, seconds_text
 

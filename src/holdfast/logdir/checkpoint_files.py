@@ -6,7 +6,6 @@ inside of a tensor is found only by whoever reads that tensor.
 
 import json
 import os
-import zipfile
 from pathlib import Path
 
 FOOTER_BYTES = 48
@@ -65,6 +64,8 @@ def _varint(text: bytes, at: int) -> tuple[int, int]:
 
 def keras_damage(path: Path) -> str:
     """What is wrong with a .keras file, by the table at its end."""
+    import zipfile  # noqa: PLC0415 - memory that a run in peace need not hold
+
     try:
         if path.stat().st_size == 0:
             return "it is empty"

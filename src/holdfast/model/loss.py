@@ -2,7 +2,8 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from statistics import median
+
+from holdfast.model.middle import median
 
 FINE, NAN, DIVERGED = "fine", "nan", "diverged"
 SURE_TELLS = 3  # in a row: one may be a single batch

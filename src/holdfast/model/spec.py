@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -256,6 +255,8 @@ def _refuse_misplaced(found: Members) -> None:
         for name in list(found)[:_NAMES_COMPARED_MAX]
         if len(name) < EXCERPT_LENGTH_MAX and isinstance(found[name], Members | list)
     ]
+    from difflib import get_close_matches  # noqa: PLC0415 - memory that a run in peace need not hold
+
     alike = get_close_matches("cluster", [name.lower() for name in names], 1, _ALIKE)
     for name in names:
         if name in _ROLES or name.lower() in alike:

@@ -5,12 +5,12 @@ main thread works, or sleeps in its own code, while the others wait to be woken.
 not wait for each other, their main threads simply wake less often than those of the others.
 """
 
-import statistics
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.model.cluster import TaskId
+from holdfast.model.middle import median
 
 LOOKS_MIN, LOOKS_MAX = 20, 300
 WAKES_MIN = 40  # twenty steps, where each has two
@@ -133,7 +133,7 @@ class Straggling:
         found = {}
         for task, window in self._windows.items():
             others = [one for name, one in self._windows.items() if name != task]
-            usual = statistics.median(rates[name] for name in rates if name != task)
+            usual = median(rates[name] for name in rates if name != task)
             share = rates[task] / usual
             window.at_first = window.at_first or share
             if 1 / TOGETHER <= share <= TOGETHER:
@@ -160,7 +160,7 @@ class Straggling:
 
 
 def _slow_together(own: _Window, others: list[_Window]) -> Slow | None:
-    usual = statistics.median(other.doing for other in others)
+    usual = median(other.doing for other in others)
     most = max(other.doing for other in others)
     factor = own.doing / usual
     if own.doing < DOING_MIN or own.doing - most < APART or factor < FACTOR_MIN:

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
-
 from holdfast.model.address import HOST_LENGTH_MAX, Complaint, parse_address
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import AddressNotHere, Fact, PortHeld, ProbeBlind
@@ -41,6 +39,8 @@ def holder_of(port: int) -> Holder | None:
     """
     if not _is_listened_on(port):
         return None
+    import psutil  # noqa: PLC0415 - memory that a run in peace need not hold
+
     try:
         listening = [
             found
@@ -124,6 +124,8 @@ def _is_own(ip: str) -> bool:
     address = mapped or address
     if address.is_loopback or address.is_unspecified:
         return True
+    import psutil  # noqa: PLC0415 - memory that a run in peace need not hold
+
     return any(
         str(address) == found.address.partition("%")[0]
         for interface in psutil.net_if_addrs().values()

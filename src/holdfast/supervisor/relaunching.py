@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from holdfast.agent.clock import Clock
 from holdfast.agent.leftovers import below
@@ -20,6 +20,9 @@ from holdfast.recover.decision import Ask, Decision, RelaunchAll
 from holdfast.recover.trouble import trouble_of
 from holdfast.supervisor.held import Held, begun_now
 from holdfast.wire.door import Door
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 def next_attempt(
@@ -50,6 +53,8 @@ def next_attempt(
 @contextmanager
 def _choosing(held: Held, loop: Loop) -> "Iterator[Future[Choice | None]]":
     """Which checkpoint comes next is looked up while we wait and listen: it may take a minute."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - memory that a run in peace need not hold
+
     reached = trouble_of(loop.facts).step
     with ThreadPoolExecutor(1) as looker:
         yield looker.submit(_choice, held, reached)

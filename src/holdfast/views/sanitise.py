@@ -1,9 +1,9 @@
 """Strangers' text made fit for a terminal: the one place where it happens."""
 
 import unicodedata
+from collections.abc import Callable
+from functools import cache
 from typing import Final
-
-from rich.cells import get_character_cell_size
 
 _TAB_CELLS: Final = 8
 _CHARACTERS_PER_CELL_MAX: Final = 4  # more than this is combining marks piled up on purpose
@@ -93,8 +93,15 @@ def fitting(text: str, cells_max: int) -> int:
     return min(len(text), cells_max * _CHARACTERS_PER_CELL_MAX)
 
 
+@cache
+def _cell_size() -> Callable[[str], int]:
+    from rich.cells import get_character_cell_size  # noqa: PLC0415 - memory that a run in peace need not hold
+
+    return get_character_cell_size
+
+
 def _cells_of(character: str) -> int:
-    return 1 if character == _EMOJI_STYLE else get_character_cell_size(character)
+    return 1 if character == _EMOJI_STYLE else _cell_size()(character)
 
 
 def _without_sequences(text: str) -> str:

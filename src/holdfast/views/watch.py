@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -318,12 +317,12 @@ def _standing(followed: Followed, chunk: bytes) -> bytes:
 
 def _from_a_beginning(followed: Followed, chunk: bytes) -> bytes:
     """Without the rest of a line whose beginning nobody saw; it counts as passed over."""
-    end = re.search(rb"[\r\n]+", chunk)
-    dropped = end.end() if end else len(chunk)
+    ends = [at for at in (chunk.find(b"\n"), chunk.find(b"\r")) if at >= 0]
+    rest = chunk[min(ends) :].lstrip(b"\r\n") if ends else b""
     start = followed.offset - len(chunk)
-    followed.passed.append((start, start + dropped))
-    followed.inside = end is None
-    return chunk[dropped:]
+    followed.passed.append((start, followed.offset - len(rest)))
+    followed.inside = not ends
+    return rest
 
 
 def _line(fact: Fact) -> str:

@@ -23,12 +23,12 @@ used up, nobody can say who waits for whom.
 """
 
 from collections.abc import Iterator
-from statistics import median
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.middle import median
 from holdfast.model.pace import slowed
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import (
