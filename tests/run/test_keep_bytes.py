@@ -14,10 +14,13 @@ Start = Any
 KEEP_BYTES = 1 << 20
 LINES, LINE_BYTES = 400, 98_000
 
-# Forty megabytes, a little at a time: a line is its number, written over and over.
+# Forty megabytes, a little at a time: a line is its number, written over and over. Where the reader
+# gets no core for a while, it is waited for: in vain, if nothing is ever released.
 FLOOD = f"""
-import sys, time
+import os, sys, time
 for number in range({LINES}):
+    while os.fstat(1).st_blocks * 512 > {LINES * LINE_BYTES // 3}:
+        time.sleep(0.01)
     line = (f"{{number:06}} " * ({LINE_BYTES} // 7))[: {LINE_BYTES} - 1]
     sys.stdout.write(line + "\\n")
     sys.stdout.flush()
