@@ -11,6 +11,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted, Fact, ProcessSeen, TaskExited, TaskStarted
 from holdfast.model.findings import Finding
+from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.watch_facts import StateChanged, StepsSeen, TaskSampled
 
 WORKER = TaskId("worker", 0)
@@ -42,7 +43,8 @@ class Desk:
 
     def judge_at(self, at_s: float) -> list[Fact]:
         self.at_s = at_s
-        return self.judging.judge_live("host-a")
+        changes, _ = self.judging.judge_live("host-a")
+        return changes
 
 
 @pytest.fixture
@@ -120,6 +122,21 @@ def test_steps_that_are_told_may_show_that_they_have_become_slow(desk: Desk) -> 
     desk.take(replace(steps, step=5, step_s=0.5))
     desk.at_s = 13.0
     assert desk.judging.is_due()
+
+
+def test_it_is_judged_again_when_a_wait_is_over_whatever_was_seen(desk: Desk) -> None:
+    desk.judge_at(1.0)
+    wait = RemedyDecided(at_s=10.0, host="host-a", remedy="wait", reason="why", wait_s=5.0)
+    desk.take(wait)
+    desk.judge_at(12.0)
+    desk.at_s = 14.9
+    assert not desk.judging.is_due()
+    desk.judging.judge_live("host-a")
+    desk.at_s = 60.0
+    assert desk.judging.is_due()
+    desk.judge_at(60.0)
+    desk.at_s = 120.0
+    assert not desk.judging.is_due()
 
 
 def costs(*judgements_s: float) -> Callable[[], float]:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from holdfast.coordinator.remedies import ANSWER_S_MAX, DECIDED_WITHIN_S, Remedies, carried
+from holdfast.coordinator.remedies import ANSWER_S_MAX, Remedies, carried
+from holdfast.diagnose import diagnose
 from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
     AttemptStarted,
     Fact,
@@ -17,7 +19,9 @@ from holdfast.model.facts import (
     TimePassed,
 )
 from holdfast.model.recovery_facts import ProgramRead, RemedyAnswered, RemedyDecided
+from holdfast.recover.by_journal import DECIDED_WITHIN_S
 from holdfast.recover.decision import Ask, Ending, RelaunchAll, Stop
+from holdfast.recover.fresh import since_restart
 from holdfast.recover.policy import OnFailure, Policy
 
 PS, CHIEF = TaskId("ps", 0), TaskId("chief", 0)
@@ -73,25 +77,26 @@ class Desk:
         self.at_s += 60.0
         yield [self.callers.pop(0)] if self.callers else []
 
-    def while_it_trains(self, facts: Sequence[Fact]) -> list[RemedyDecided]:
-        decided = self.remedies.while_it_trains(facts)
+    def while_it_runs(self, facts: Sequence[Fact]) -> list[RemedyDecided]:
+        diagnosis = diagnose(Evidence(since_restart(facts)))
+        decided = self.remedies.while_it_runs(facts, diagnosis)
         return [fact for fact in decided if isinstance(fact, RemedyDecided)]
 
 
 def test_who_may_come_back_alone_is_restarted_while_the_others_train() -> None:
     desk, facts = Desk(), [*begun(), KILLED]
-    (restart,) = desk.while_it_trains(facts)
+    (restart,) = desk.while_it_runs(facts)
     assert (restart.remedy, restart.tasks, restart.dry_run) == ("restart", ("worker:1",), False)
-    assert desk.while_it_trains([*facts, restart]) == [], "it is decided once"
+    assert desk.while_it_runs([*facts, restart]) == [], "it is decided once"
 
 
 def test_a_second_death_of_the_same_task_is_a_new_failure() -> None:
     desk, facts = Desk(), [*begun(), KILLED]
-    (restart,) = desk.while_it_trains(facts)
+    (restart,) = desk.while_it_runs(facts)
     back = TaskStarted(at_s=101.0, host="a", task=W1, pid=8)
     again = TaskExited(at_s=103.0, host="a", task=W1, signal=9)
     desk.at_s = 103.6
-    (second,) = desk.while_it_trains([*facts, restart, back, again])
+    (second,) = desk.while_it_runs([*facts, restart, back, again])
     assert (second.remedy, second.wait_s > 0) == ("restart", True)
 
 
@@ -106,23 +111,46 @@ def test_a_second_death_of_the_same_task_is_a_new_failure() -> None:
     ids=["nobody failed", "one is done", "nobody knows who may", "nobody trains"],
 )
 def test_else_it_is_decided_at_the_end(facts: list[Fact]) -> None:
-    assert Desk().while_it_trains(facts) == []
+    assert Desk().while_it_runs(facts) == []
 
 
 @pytest.mark.parametrize("on_failure", [OnFailure.STOP, OnFailure.ASK])
 def test_nobody_is_restarted_unasked(on_failure: OnFailure) -> None:
-    assert Desk(on_failure).while_it_trains([*begun(), KILLED]) == []
+    assert Desk(on_failure).while_it_runs([*begun(), KILLED]) == []
 
 
 def test_an_old_failure_is_no_news() -> None:
-    assert Desk(at_s=100 + DECIDED_WITHIN_S).while_it_trains([*begun(), KILLED]) == []
+    assert Desk(at_s=100 + DECIDED_WITHIN_S).while_it_runs([*begun(), KILLED]) == []
 
 
 def test_a_dry_run_tells_a_restart_once() -> None:
     desk, facts = Desk(dry_run=True), [*begun(), KILLED]
-    (told,) = desk.while_it_trains(facts)
+    (told,) = desk.while_it_runs(facts)
     assert told.dry_run
-    assert desk.while_it_trains([*facts, told]) == []
+    assert desk.while_it_runs([*facts, told]) == []
+
+
+LOST_PS = TaskExited(at_s=100.0, host="a", task=PS, signal=9)
+
+
+def test_a_job_that_cannot_go_on_is_relaunched_at_once_and_that_is_decided_once() -> None:
+    desk = Desk(facts=[*begun(), LOST_PS])
+    (relaunch,) = desk.while_it_runs(desk.facts)
+    assert (relaunch.remedy, relaunch.culprit, relaunch.since_s) == ("relaunch", PS, 100.0)
+    desk.take([relaunch])
+    assert desk.while_it_runs(desk.facts) == []
+    desk.take(over()[len(begun()) :])
+    assert desk.remedies.at_the_end(desk).action == RelaunchAll()
+    assert [fact for fact in desk.facts if isinstance(fact, RemedyDecided)] == [relaunch]
+
+
+@pytest.mark.parametrize("on_failure", [OnFailure.STOP, OnFailure.ASK])
+def test_nobody_is_ended_unasked(on_failure: OnFailure) -> None:
+    assert Desk(on_failure).while_it_runs([*begun(), LOST_PS]) == []
+
+
+def test_a_dry_run_tells_of_a_relaunch_at_the_end_only() -> None:
+    assert Desk(dry_run=True).while_it_runs([*begun(), LOST_PS]) == []
 
 
 def test_at_the_end_a_decision_is_written_down_once() -> None:

@@ -82,7 +82,7 @@ def test_a_restart_is_counted_from_the_failure_of_that_task() -> None:
     restart = replace(RELAUNCH, remedy="restart", tasks=("worker:1",), at_s=100.5, wait_s=0.0)
     back = [started(W1, 101.0), stepped(W0, 102.0, 1), stepped(W1, 105.0, 1), started(W1, 300.0)]
     (one,) = recoveries([*FAILED[:4], restart, *back])
-    assert one.seconds == {"detect": 0.0, "decide": 0.5, "wait": 0.0, "start": 0.5, "restore": 4.0}
+    assert one.seconds == {"detect": 0.5, "decide": 0.0, "wait": 0.0, "start": 0.5, "restore": 4.0}
     assert one.chosen is None
 
 
@@ -91,3 +91,25 @@ def test_what_was_not_done_took_no_time() -> None:
     assert list(told.seconds) == ["detect", "decide"]
     (stopped,) = recoveries([*FAILED, replace(RELAUNCH, remedy="stop")])
     assert list(stopped.seconds) == ["detect", "decide"]
+
+
+def test_a_relaunch_that_is_decided_at_once_has_to_end_the_others_first() -> None:
+    at_once = replace(RELAUNCH, at_s=100.5, since_s=100.0)
+    (one,) = recoveries([*FAILED[:4], at_once, FAILED[4], *AGAIN])
+    assert one.seconds == {
+        "detect": 0.5,
+        "decide": 0.0,
+        "end": 11.5,
+        "wait": 0.0,
+        "start": 6.75,
+        "restore": 20.0,
+    }
+
+
+def test_a_hang_is_known_when_it_is_first_waited_for() -> None:
+    wait = replace(RELAUNCH, remedy="wait", at_s=102.5, since_s=100.0, wait_s=5.0, cause="stopped")
+    change = replace(wait, remedy="restart", tasks=("worker:1",), at_s=107.5, wait_s=3.0)
+    gone = [ended(W1, 108.5), started(W1, 111.0), ended(W1, 200.0)]
+    waited, done = recoveries([*FAILED[:3], wait, change, *gone])
+    assert waited.seconds == {"detect": 2.5, "decide": 0.0}
+    assert done.seconds == {"detect": 2.5, "decide": 5.0, "end": 1.0, "wait": 2.0, "start": 0.5}

@@ -20,6 +20,7 @@ from holdfast.model.facts import (
     TracebackSeen,
 )
 from holdfast.model.findings import Cause, Diagnosis, Finding, Proof, Severity, Verdict
+from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.remedies import Relaunch
 from holdfast.recover import Conclusion, conclude
 
@@ -136,3 +137,15 @@ def test_a_warning_does_not_decide() -> None:
     evidence = Evidence([STARTED, exited(WORKER, 4, 3)])
     assert conclude(evidence, diagnosis).exit_code == 75
     assert conclude(evidence, replace(NOTHING, findings=(warning,))).exit_code == 1
+
+
+def test_what_we_ended_because_it_hung_has_not_finished() -> None:
+    relaunch = RemedyDecided(at_s=7, host="a", remedy="relaunch", reason="it hangs")
+    hung: list[Fact] = [relaunch, *(sent(task) for task in (PS, CHIEF, WORKER)), *ENDED]
+    evidence = Evidence([STARTED, *hung])
+    assert conclude(evidence, replace(NOTHING, findings=(FOUND,))).exit_code == 75
+    assert conclude(evidence, NOTHING).exit_code == 1
+    told = Evidence([STARTED, replace(relaunch, dry_run=True), *hung[1:]])
+    assert conclude(told, NOTHING).exit_code == 0
+    done = Evidence([STARTED, relaunch, *FINISHED])
+    assert conclude(done, NOTHING) == Conclusion(0, "every chief and worker finished")

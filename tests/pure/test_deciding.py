@@ -9,13 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.cluster import TaskId
-from holdfast.model.facts import Fact, TaskExited
+from holdfast.model.facts import Fact, ProcessSeen, TaskExited
 from holdfast.model.findings import Cause, Confidence, Finding, Proof, Severity
 from holdfast.model.recovery_facts import RemedyDecided
-from holdfast.model.remedies import AskHuman, Relaunch, Remedy, ReplaceHost, WaitAndSee
+from holdfast.model.remedies import (
+    CUT_WAITS_S,
+    WAITS_S,
+    AskHuman,
+    Relaunch,
+    Remedy,
+    ReplaceHost,
+    WaitAndSee,
+)
 from holdfast.recover import Conclusion
-from holdfast.recover.backoff import FIRST_S, LONGEST_S, backoff_s
-from holdfast.recover.deciding import WAITS_MAX, decide
+from holdfast.recover.deciding import decide
 from holdfast.recover.decision import (
     Action,
     Ask,
@@ -27,9 +34,8 @@ from holdfast.recover.decision import (
     RestartTasks,
     Stop,
     Wait,
-    decision_in,
 )
-from holdfast.recover.history import History, history_of
+from holdfast.recover.history import SPELL_S, History, history_of
 from holdfast.recover.policy import OnFailure, Policy
 from holdfast.recover.strategy import Strategy
 from holdfast.recover.trouble import Trouble
@@ -121,7 +127,10 @@ def stop(ending: Ending, code: int = 137) -> Stop:
         (found(culprit=PS), trouble(PS), RelaunchAll()),
         (found(WaitAndSee()), trouble(), Wait()),
         (found(WaitAndSee()), trouble(W1), RestartTasks((W1,))),
+        (found(WaitAndSee()), trouble(EVALUATOR), Wait()),
+        (found(WaitAndSee()), trouble(CHIEF), RelaunchAll()),
         (found(WaitAndSee()), trouble(training=frozenset()), RelaunchAll()),
+        (found(ReplaceHost()), trouble(), Wait()),
         (found(ReplaceHost()), trouble(W1), GoOn(Ending.HOST)),
         (found(ReplaceHost()), trouble(W0, W1, CHIEF), stop(Ending.HOST, 75)),
     ],
@@ -187,10 +196,25 @@ def test_never_relaunches_beyond_the_budget() -> None:
     assert decided([found()], trouble(W1), history=worn).action == GoOn(Ending.BUDGET)
 
 
+def waits(times: int, *, at_s: float = 0.0) -> tuple[RemedyDecided, ...]:
+    """So many waits, each as long as it should be, one right after the other."""
+    row = []
+    for wait_s in WAITS_S[:times]:
+        wait = replace(EARLIER, remedy="wait", at_s=at_s, wait_s=wait_s)
+        row.append(wait)
+        at_s += wait_s
+    return tuple(row)
+
+
+ALL_WAITS = waits(len(WAITS_S))
+OVER_S = sum(WAITS_S)
+
+
 def test_who_hangs_in_what_does_not_go_over_is_ended_when_no_relaunches_are_left() -> None:
-    spent = History(relaunches=3, waits={(1, "killed-by-signal"): WAITS_MAX})
+    spent = History(relaunches=3, waits=ALL_WAITS)
     finding = found(WaitAndSee(), culprit=PS)
-    assert decided([finding], trouble(), history=spent).action == stop(Ending.BUDGET)
+    stands = trouble(at_s=OVER_S)
+    assert decided([finding], stands, history=spent).action == stop(Ending.BUDGET)
 
 
 def test_a_restart_costs_no_relaunch_but_a_task_that_wears_out_its_own_does() -> None:
@@ -202,18 +226,62 @@ def test_a_restart_costs_no_relaunch_but_a_task_that_wears_out_its_own_does() ->
     assert decided([found()], trouble(W1), history=worn).action == RelaunchAll()
 
 
-def test_what_may_go_over_is_given_more_time_each_time_and_not_for_ever() -> None:
-    waits_s = []
-    for waited in range(WAITS_MAX):
-        history = History(waits={(1, "killed-by-signal"): waited})
-        decision = decided([found(WaitAndSee())], trouble(), history=history)
-        assert decision.action == Wait()
-        waits_s.append(decision.wait_s)
-    assert waits_s == sorted(waits_s)
-    assert FIRST_S / 2 <= waits_s[0] <= FIRST_S
-    history = History(waits={(1, "killed-by-signal"): WAITS_MAX})
-    decision = decided([found(WaitAndSee())], trouble(), history=history)
-    assert decision.action == RestartTasks((W1,))
+@pytest.mark.parametrize(
+    ("remedy", "waits_s", "at_last"),
+    [
+        (WaitAndSee(), WAITS_S, RestartTasks((W1,))),
+        (WaitAndSee(waits_s=(5, 10)), (5, 10), RestartTasks((W1,))),
+        (ReplaceHost(), CUT_WAITS_S, stop(Ending.HOST, 75)),
+    ],
+)
+def test_what_may_go_over_is_given_more_time_each_time_and_not_for_ever(
+    remedy: Remedy, waits_s: tuple[float, ...], at_last: Action
+) -> None:
+    at_s = 0.0
+    for waited, wait_s in enumerate(waits_s):
+        decision = decided(
+            [found(remedy)], trouble(at_s=at_s), history=History(waits=waits(waited))
+        )
+        assert (decision.action, decision.wait_s) == (Wait(), wait_s)
+        at_s += wait_s
+    over = decided([found(remedy)], trouble(at_s=at_s), history=History(waits=waits(len(waits_s))))
+    assert over.action == at_last
+
+
+def test_what_comes_back_much_later_is_given_its_time_again() -> None:
+    remedy, history = WaitAndSee(), History(waits=ALL_WAITS)
+    soon = trouble(at_s=OVER_S + SPELL_S)
+    assert decided([found(remedy)], soon, history=history).action == RestartTasks((W1,))
+    for later in (trouble(at_s=OVER_S + SPELL_S + 1), trouble(attempt=2, at_s=OVER_S)):
+        decision = decided([found(remedy)], later, history=history)
+        assert (decision.action, decision.wait_s) == (Wait(), WAITS_S[0])
+
+
+def test_what_comes_from_outside_at_the_same_step_is_a_loop_only_in_another_attempt() -> None:
+    history = History(failures=(replace(EARLIER, remedy="restart"),), waits=ALL_WAITS)
+    stands = trouble(at_s=OVER_S)
+    worn = decided([found(WaitAndSee())], stands, history=history)
+    assert worn.action == RelaunchAll(), "a restart alone did not help"
+    first = decided([found(WaitAndSee())], stands, history=replace(history, waits=()))
+    assert first.action == Wait(), "it may go over all the same"
+    again = replace(history, waits=tuple(replace(wait, attempt=2) for wait in ALL_WAITS))
+    loop = decided([found(WaitAndSee())], trouble(attempt=2, at_s=OVER_S), history=again)
+    assert loop.action == stop(Ending.LOOP, 1)
+
+
+def test_a_proof_may_know_better_than_its_cause_what_helps() -> None:
+    held = found(WaitAndSee())
+    held = replace(held, proof=replace(held.proof, remedy=AskHuman()))
+    assert held.remedy == AskHuman()
+    assert decided([held], trouble()).action == GoOn(Ending.NO_REMEDY)
+
+
+def test_since_when_a_cause_held_is_told_as_far_as_it_was_seen() -> None:
+    assert decided([found()], trouble(W1)).since_s == DIED.at_s
+    seen = ProcessSeen(at_s=9.0, host="a", task=W1, pid=7, state="T", lasting_s=2.5)
+    finding = found(WaitAndSee())
+    finding = replace(finding, proof=replace(finding.proof, facts=(seen, DIED)))
+    assert decided([finding], trouble()).since_s == 6.5
 
 
 @pytest.mark.parametrize(
@@ -260,42 +328,6 @@ def test_a_bad_host_is_left_where_that_can_be(
         [found(remedy)], stands, strategy=Strategy.MIRRORED, history=history, policy=policy
     )
     assert decision.action == action
-
-
-@pytest.mark.parametrize(
-    ("action", "wait_s", "words"),
-    [
-        (RestartTasks((W0, W1)), 0.0, "restart worker:0 and worker:1: why"),
-        (RelaunchAll(), 7.2, "relaunch all tasks in 7 s: why"),
-        (RelaunchAll(fresh_ports=True), 0.0, "relaunch all tasks on other ports: why"),
-        (LeaveHost("host-b"), 0.0, "relaunch all tasks without host-b: why"),
-        (Wait(), 5.0, "look again in 5 s: why"),
-        (stop(Ending.LOOP, 1), 0.0, "stop with exit code 1: why"),
-        (GoOn(Ending.NO_REMEDY), 0.0, "go on without it: why"),
-        (Ask(RelaunchAll()), 0.0, "ask whether to relaunch all tasks: why"),
-        (Ask(RestartTasks((W1,))), 0.0, "ask whether to restart worker:1: why"),
-    ],
-)
-def test_a_decision_is_said_in_one_sentence(action: Action, wait_s: float, words: str) -> None:
-    decision = Decision(
-        action=action, reason="why", wait_s=wait_s, culprit=W1, culprit_host="host-b", step=7
-    )
-    assert decision.in_words() == words
-    assert decision_in(decision.to_fact(at_s=1, host="a", attempt=1)) == decision
-
-
-def test_the_wait_doubles_up_to_a_bound_and_chance_is_the_seed() -> None:
-    assert backoff_s(0, seed=1) == 0.0
-    assert {backoff_s(3, seed=7), backoff_s(3, seed=7)} == {backoff_s(3, seed=7)}
-    assert len({backoff_s(3, seed=seed) for seed in range(50)}) > 40
-    for tries in range(1, 100):
-        whole_s = min(LONGEST_S, FIRST_S * 2 ** (tries - 1))
-        assert all(whole_s / 2 <= backoff_s(tries, seed=seed) <= whole_s for seed in range(5))
-
-
-def test_what_a_newer_holdfast_decided_is_left_to_a_person() -> None:
-    fact = RemedyDecided(at_s=1, host="a", remedy="shrink", reason="why")
-    assert decision_in(fact).action == Stop(Ending.POLICY, 1)
 
 
 @given(

@@ -19,7 +19,7 @@ from holdfast.model.facts import (
     TimePassed,
 )
 from holdfast.model.recovery_facts import RemedyAnswered, RemedyDecided
-from holdfast.model.watch_facts import StepsSeen, TaskStill
+from holdfast.model.watch_facts import LinkSeen, StepsSeen, TaskMoves, TaskStill
 from holdfast.recover.by_journal import decide_at_the_end, decide_by_journal
 from holdfast.recover.decision import (
     Action,
@@ -90,7 +90,8 @@ ASKED = fact(Ask(LeaveHost("host-b")))
             History(failures=(RELAUNCH, fact(LeaveHost("b"), attempt=2)), relaunches=2),
         ),
         ([RESTART], History(failures=(RESTART,), restarts={W1: 1})),
-        ([fact(Wait()), fact(Wait())], History(waits={(1, "killed-by-signal"): 2})),
+        ([fact(Wait()), fact(Wait())], History(waits=(fact(Wait()), fact(Wait())))),
+        ([fact(Wait()), RESTART], History(failures=(RESTART,), restarts={W1: 1})),
         ([fact(Stop(Ending.BUDGET, 137))], History()),
         ([ASKED], History()),
         ([ASKED, answered(yes=False)], History(declined=True)),
@@ -158,6 +159,8 @@ def test_where_a_job_stands_is_told_by_its_newest_attempt() -> None:
         failed=frozenset({W1}),
         training=frozenset({W0}),
         step=40,
+        stepped_s={W0: 15, W1: 16},
+        at_s=20,
         hosts={PS: "b", W0: "b", W1: "b"},
         seed=stands.seed,
     )
@@ -180,7 +183,7 @@ def test_nobody_fails_who_was_asked_to_go() -> None:
 def test_a_task_that_could_not_be_started_has_failed() -> None:
     refused = TaskNotStarted(at_s=1, host="a", task=W0, command="x", errno_name="ENOENT")
     assert trouble_of([refused]).failed == {W0}
-    assert trouble_of([]) == replace(trouble_of([refused]), failed=frozenset())
+    assert trouble_of([]) == replace(trouble_of([refused]), failed=frozenset(), at_s=0.0)
 
 
 @pytest.mark.parametrize(
@@ -269,3 +272,34 @@ def test_whoever_asks_for_the_end_while_a_relaunch_waits_gets_it() -> None:
     stop = decide_at_the_end([*KILLED, fact(RelaunchAll()), asked], Policy())
     assert stop.action == Stop(Ending.ASKED, 130)
     assert stop.reason == "stopped by Ctrl-C"
+
+
+def stepped(task: TaskId, at_s: float, step: int) -> StepsSeen:
+    return StepsSeen(at_s=at_s, host="a", task=task, step=step, source="log")
+
+
+def test_who_stands_still_and_who_has_gone_on_is_known_of_each_task() -> None:
+    still = [TaskStill(at_s=20, host="a", task=task, **STILL) for task in (W0, W1, PS)]
+    facts = [began(1), stepped(W0, 9, 5), stepped(W0, 12, 5), *still]
+    assert trouble_of(facts).stepped_s == {W0: 9}, "the same step again is none"
+    assert trouble_of(facts).still == {W0, W1, PS}
+    moves = TaskMoves(at_s=21, host="a", task=W1, still_s=9.0)
+    later = trouble_of([*facts, stepped(W0, 22, 6), moves, started(PS, 23)], at_s=30)
+    assert (later.still, later.stepped_s, later.at_s) == (frozenset(), {W0: 22}, 30)
+
+
+def test_a_job_is_doomed_by_those_whom_the_others_need() -> None:
+    with_ps = [began(1), *(started(task, 1) for task in (PS, W0, W1))]
+    assert not trouble_of([*with_ps, ended(W1, 5)]).doomed
+    assert trouble_of([*with_ps, ended(PS, 5)]).doomed
+    assert trouble_of([*with_ps, ended(W0, 5)]).doomed, "it leads, where there is no chief"
+
+
+def test_what_was_sent_to_a_process_and_its_links_say_nothing_of_the_next_one() -> None:
+    sent = SignalSent(at_s=2, host="a", task=W1, signal=15, why="it hangs")
+    link = LinkSeen(at_s=2, host="a", task=W0, peer=W1, address="a:1", send_bytes=9)
+    facts: list[Fact] = [began(1), started(W0, 1), started(W1, 1), sent, link, ended(W1, 3)]
+    assert list(since_restart(facts)) == facts
+    other = replace(sent, task=W0, signal=10)
+    again = [*facts, other, started(W1, 5)]
+    assert list(since_restart(again)) == [*facts[:3], other, started(W1, 5)]

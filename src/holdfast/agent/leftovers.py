@@ -54,6 +54,15 @@ def below(holder: int) -> list[ProcessStat]:
     return descendants(holder)
 
 
+def of_session(holder: int, session: int) -> list[ProcessStat]:
+    """What is left of the session that one task began with; who left it is ended with the job."""
+    found = []
+    for process in descendants(holder):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            found += [process] if os.getsid(process.pid) == session else []
+    return found
+
+
 def marked(run_id: str) -> list[ProcessStat]:
     """Where the holder is gone: all that were started with the mark of this run."""
     pids = with_marker(f"HOLDFAST_RUN_ID={run_id}".encode())

@@ -12,13 +12,13 @@ from holdfast.agent.holding import Holding, Record, is_there
 from holdfast.agent.idle import IdleWatch
 from holdfast.agent.in_task_env import IN_TASK
 from holdfast.agent.left_behind import left_after
-from holdfast.agent.leftovers import below, end_leftovers, marked
+from holdfast.agent.leftovers import below, end_leftovers, marked, of_session
 from holdfast.agent.past import Past
 from holdfast.agent.reading import Reading
 from holdfast.agent.running_task import RunningTask
 from holdfast.agent.scan_order import ScanOrder
 from holdfast.agent.start_order import StartOrder
-from holdfast.agent.starting import Starting
+from holdfast.agent.starting import Starting, start_fact
 from holdfast.agent.watch_order import WatchOrder
 from holdfast.agent.watching import Watching
 from holdfast.logdir.run_dir import STREAMS, RunDir, log_name
@@ -28,8 +28,6 @@ from holdfast.model.facts import (
     KernelKilledForMemory,
     ProbeBlind,
     SignalSent,
-    StartBlocked,
-    StartWaits,
     TaskExited,
     TaskIdle,
     TaskNotStarted,
@@ -75,6 +73,7 @@ class Agent:
         self._clock = clock
         self._host = host
         self._tasks: dict[TaskId, RunningTask] = {}
+        self._sessions: dict[TaskId, int] = {}  # of those that have ended
         self._kernel = KernelLog()
         self._looked_s = -FAMILY_EVERY_S
         self._cgroups: dict[str, MemoryCgroup] = {}  # as they were when first seen
@@ -283,6 +282,7 @@ class Agent:
         self._holding.let_go(str(task))
         for fd in (*running.streams.values(), *([running.pidfd] if running.pidfd >= 0 else ())):
             os.close(fd)
+        self._sessions[task] = running.pid
         del self._tasks[task]
         for child in (self._starting, self._watching):
             if child:
@@ -365,8 +365,9 @@ class Agent:
                     idle_s=order.idle_s,
                 )
             case TellStart():
-                yield [self._start_fact(order)]
+                yield [start_fact(order, self._where(None))]
             case StartAgain(task=task) if task not in self._tasks:
+                yield from self._end_rest(task)
                 yield self._start(task)
             case SaveStacks():
                 if self._watching:
@@ -374,12 +375,11 @@ class Agent:
             case _:
                 return
 
-    def _start_fact(self, told: TellStart) -> Fact:
-        missing, waiting = tuple(map(str, told.missing)), tuple(map(str, told.waiting))
-        where = self._where(None)
-        if told.over_s is None:
-            return StartWaits(missing=missing, waiting=waiting, says=told.says, **where)
-        return StartBlocked(deadline_s=told.over_s, missing=missing, waiting=waiting, **where)
+    def _end_rest(self, task: TaskId) -> Iterator[Batch]:
+        """What its last process left behind would keep its port and its files."""
+        if self._holding.pid is not None and task in self._sessions:
+            left = partial(of_session, self._holding.pid, self._sessions[task])
+            yield from end_leftovers(left, grace_s=0.0, at_s=self._clock.at_s(), host=self._host)
 
     def close(self, grace_s: float) -> Iterator[Batch]:
         """The attempt is over: nothing of it stays, and its output is read to the end.

@@ -117,7 +117,7 @@ class HeldLook:
             cpu_s=round(watched.cpu_s, 3),
             loaded_tensorflow=watched.trains,
             lasting_s=round(at_s - spell.since_s, 3),
-            tracer=tracer_of(watched.main) if spell.kind == "t" else "",
+            tracer=tracer_of(watched.main) if spell.kind in STOPPED else "",
             frozen=spell.frozen,
             waits_in=waits_in(thread) if waits else "",
             path=file_waited_for(thread) if spell.kind == "D" else "",

@@ -149,7 +149,7 @@ def command(**asked: Any) -> None:
     The training outlives this terminal and even its supervisor: --resume, or holdfast attach
     RUN_DIR, takes it up again.
 
-    With --on-failure recover, a job that was killed from outside is brought back: one task
+    With --on-failure recover, a job that was killed from outside or hangs is brought back: one task
     alone where TensorFlow allows it, else all of them. A mistake in the program never is.
 
     \b

@@ -28,6 +28,7 @@ from holdfast.model.facts import (
 from holdfast.model.findings import Confidence, Diagnosis, Finding, Severity
 from holdfast.model.pace import SLOWER
 from holdfast.model.path import Outcome
+from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.standing import is_ready
 from holdfast.model.told_facts import DifferenceTold, LossTold
 from holdfast.model.watch_facts import (
@@ -83,6 +84,7 @@ class Judging:
         self._told: dict[tuple[str, str], float] = {}
         self._states: dict[TaskId, TaskState] = {}
         self._due_s: float | None = None
+        self._wait_over_s: float | None = None  # then it is judged again, whatever was seen
         self._rested_s = 0.0  # before this we do not judge again
         self._cost_s: float | None = None  # of one judgement, on average
         self._has_judged = False
@@ -100,6 +102,8 @@ class Judging:
             if after_s is not None:
                 due_s = self._now() + after_s
                 self._due_s = due_s if self._due_s is None else min(self._due_s, due_s)
+            if isinstance(fact, RemedyDecided) and fact.remedy == "wait":
+                self._wait_over_s = fact.at_s + fact.wait_s
             if isinstance(fact, TaskExited | TaskNotStarted):
                 self._due_s = fact.at_s + AFTER_DEATH_S
                 self._rested_s = 0.0  # a death is told at once, whatever we have worked before
@@ -131,18 +135,21 @@ class Judging:
 
     def due_in_s(self) -> float:
         """How long until there is something to judge."""
-        if self._due_s is None:
+        times_s = [at_s for at_s in (self._due_s, self._wait_over_s) if at_s is not None]
+        if not times_s:
             return math.inf
-        return max(0.0, max(self._due_s, self._rested_s) - self._now())
+        return max(0.0, max(min(times_s), self._rested_s) - self._now())
 
-    def judge_live(self, host: str) -> list[Fact]:
+    def judge_live(self, host: str) -> tuple[list[Fact], Diagnosis]:
         """Tell what is sure by now; how the tasks' states have changed goes into the journal."""
         self._due_s = None
+        if self._wait_over_s is not None and self._now() >= self._wait_over_s:
+            self._wait_over_s = None
         began_s = time.process_time()
         evidence, diagnosis = self._judged(surely=True)
         changes = self._changes(evidence, diagnosis, host)
         self._rested_s = self._now() + REST_FOR_WORK * self._usual_s(time.process_time() - began_s)
-        return changes
+        return changes, diagnosis
 
     def _usual_s(self, cost_s: float) -> float:
         """What a judgement costs on average; the first one, which loads all causes, not counted."""

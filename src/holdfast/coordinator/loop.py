@@ -54,10 +54,10 @@ class Loop:
         now: Callable[[], float],
         tell: Tell,
         attempt: int = 1,
-        remedy: Callable[[Sequence[Fact]], Batch] | None = None,
+        remedy: Callable[[Sequence[Fact], Diagnosis], Batch] | None = None,
     ) -> None:
         self._attempt = attempt
-        self._remedy = remedy  # what is decided about failures while others train on
+        self._remedy = remedy  # what is decided about failures while tasks live
         self._life = life
         self._journal = journal
         self._sources = tuple(sources)
@@ -92,8 +92,9 @@ class Loop:
                 self._looking = self._look()
             self._tick(TimePassed(at_s=self._now(), host=host))
             if self._judging.is_due():
-                self.take(self._judging.judge_live(host))
-                self.take(self._remedy(self.facts) if self._remedy else [])
+                changes, diagnosis = self._judging.judge_live(host)
+                self.take(changes)
+                self.take(self._remedy(self.facts, diagnosis) if self._remedy else [])
 
     def _look(self) -> Iterator[Batch]:
         """What nothing readable tells of, a little at a time; then a pause until the next tick."""

@@ -1,7 +1,8 @@
 """What is done about failures: decided by the journal, written there, waited for. Not carried out.
 
-A task that may come back alone is decided about while the others train on; everything else once
-all tasks of the attempt have ended, when all that they had to say is known.
+Of what is sure it is decided while tasks still live: who may come back alone is restarted, a job
+that cannot go on is relaunched at once. Everything else is decided when all tasks have ended, and
+all that they had to say is known.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +11,6 @@ from typing import Protocol
 
 from holdfast.coordinator.kept import kept
 from holdfast.coordinator.pausing import Ear, pause
-from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
     AttemptStarted,
     Fact,
@@ -19,6 +19,7 @@ from holdfast.model.facts import (
     TaskExited,
     TracebackSeen,
 )
+from holdfast.model.findings import Diagnosis
 from holdfast.model.recovery_facts import (
     CheckpointChosen,
     ProgramRead,
@@ -26,7 +27,7 @@ from holdfast.model.recovery_facts import (
     RemedyDecided,
 )
 from holdfast.model.watch_facts import StacksSeen
-from holdfast.recover.by_journal import decide_at_the_end, decide_by_journal
+from holdfast.recover.by_journal import decide_at_the_end, decide_while_it_runs
 from holdfast.recover.decision import (
     Ask,
     Decision,
@@ -38,9 +39,7 @@ from holdfast.recover.decision import (
 )
 from holdfast.recover.history import undone
 from holdfast.recover.policy import OnFailure, Policy
-from holdfast.recover.trouble import trouble_of
 
-DECIDED_WITHIN_S = 30.0  # after a failure: then all is known that will be
 ANSWER_S_MAX = 900.0  # for a person; then it is a no
 # What a decision is made from, of the attempts before this one.
 CARRIED = (
@@ -75,24 +74,18 @@ class Remedies:
         self._host = host
         self._now = now
         self._earlier = carried(earlier)
-        self._answered: tuple[frozenset[TaskId], int] | None = None
 
-    def while_it_trains(self, facts: Sequence[Fact]) -> Batch:
-        """The restart of those who failed, if they may come back alone while the others go on."""
+    def while_it_runs(self, facts: Sequence[Fact], diagnosis: Diagnosis) -> Batch:
+        """What is done at once about a failure or a hang, without waiting for the end of it all.
+
+        A dry run tells only of those who would be restarted: the rest is told at the end.
+        """
         if self._policy.on_failure is not OnFailure.RECOVER:
             return []
-        ends = [fact for fact in facts if isinstance(fact, TaskExited) and fact.exit_code != 0]
-        if not ends or self._now() - ends[-1].at_s > DECIDED_WITHIN_S:
-            return []
-        trouble = trouble_of(facts)
         known = [*self._earlier, *facts]
-        failure = (trouble.failed, len(ends))
-        if not trouble.training or failure == self._answered or undone(known) is not None:
+        decision = decide_while_it_runs(known, diagnosis.findings, self._policy, at_s=self._now())
+        if decision is None or (self._dry_run and not _is_news(decision, facts)):
             return []
-        decision = decide_by_journal(known, self._policy)
-        if not isinstance(decision.action, RestartTasks):
-            return []
-        self._answered = failure
         return [self._fact(decision, facts)]
 
     def at_the_end(self, loop: Told) -> Decision:
@@ -167,3 +160,12 @@ def _answers(facts: Sequence[Fact]) -> list[RemedyAnswered]:
 def _said_yes(facts: Sequence[Fact]) -> bool:
     answers = _answers(facts)
     return bool(answers) and answers[-1].yes
+
+
+def _is_news(decision: Decision, facts: Sequence[Fact]) -> bool:
+    """Whether a restart that would be done was not told yet, of those who failed by now."""
+    if not isinstance(decision.action, RestartTasks):
+        return False
+    told = [fact for fact in facts if isinstance(fact, RemedyDecided)]
+    ends = [fact for fact in facts if isinstance(fact, TaskExited) and fact.exit_code != 0]
+    return not told or (bool(ends) and told[-1].at_s < ends[-1].at_s)

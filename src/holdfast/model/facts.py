@@ -379,7 +379,7 @@ class ProbeBlind(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftoverEnded(Fact):
-    """A process that a task left behind, ended by us when the job was over."""
+    """A process that a task left behind, ended by us when the job was over, or it restarted."""
 
     pid: int
     command: str

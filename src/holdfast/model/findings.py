@@ -51,6 +51,7 @@ class Proof:
     severity: Severity | None = None  # None: as the cause has it
     place: str = ""  # what is to blame where that is no task: a host, a device, a file and line
     symptom: bool = False  # only the aftermath of something: a root cause elsewhere explains it
+    remedy: Remedy | None = None  # None: as the cause has it
 
     @property
     def since_s(self) -> float:
@@ -107,6 +108,10 @@ class Finding:
     @property
     def severity(self) -> Severity:
         return self.proof.severity or self.cause.severity
+
+    @property
+    def remedy(self) -> Remedy:
+        return self.proof.remedy or self.cause.remedy
 
     @property
     def is_echo(self) -> bool:

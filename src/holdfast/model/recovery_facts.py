@@ -16,6 +16,7 @@ class RemedyDecided(Fact):
     culprit: TaskId | None = None
     culprit_host: str = ""
     step: int = -1  # how far the training had come; -1: nobody knows
+    since_s: float = -1.0  # since when the cause held, as far as it was seen; -1: nobody knows
     wait_s: float = 0.0  # before it is done
     tasks: tuple[str, ...] = ()  # whom to restart
     fresh_ports: bool = False

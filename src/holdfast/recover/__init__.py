@@ -1,11 +1,14 @@
 """How an attempt ended, as the exit code that tells the rest of the world."""
 
+import math
 from dataclasses import dataclass
 
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import StartBlocked, StopAsked, TaskNotStarted
 from holdfast.model.findings import HUNG_CODE, Diagnosis, Severity
+from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.words import listed
+from holdfast.recover.history import ENDS_ATTEMPT
 
 SIGNAL_EXIT_BASE = 128
 UNSEEN_CODE = 69
@@ -32,13 +35,20 @@ def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
     if not failures and not any(evidence.of(TaskNotStarted)):
         if asked is not None and not _trained_to_the_end(evidence, asked.at_s):
             return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")
-        return Conclusion(0, "every chief and worker finished")
+        if not _ended_for_a_remedy(evidence) or _trained_to_the_end(evidence, math.inf):
+            return Conclusion(0, "every chief and worker finished")
     for finding in diagnosis.findings:
         if finding.severity is Severity.ERROR:
             return Conclusion(finding.proof.exit_code, finding.proof.says)
     signal = death_signal(failures[0]) if failures else None
     code = SIGNAL_EXIT_BASE + signal if signal else 1
     return Conclusion(code, "a task failed, and no cause is proven")
+
+
+def _ended_for_a_remedy(evidence: Evidence) -> bool:
+    """Whether we ended it for what its tasks hung in: nobody failed, and it has not finished."""
+    decided = (fact for fact in evidence.of(RemedyDecided) if not fact.dry_run)
+    return any(fact.remedy in ENDS_ATTEMPT for fact in decided)
 
 
 def _trained_to_the_end(evidence: Evidence, at_s: float) -> bool:

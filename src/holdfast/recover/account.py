@@ -7,16 +7,17 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.facts import AttemptStarted, Fact, TaskExited, TaskStarted
 from holdfast.model.recovery_facts import CheckpointChosen, RemedyDecided
 from holdfast.model.watch_facts import StepsSeen
-from holdfast.recover.history import CHANGES, NEW_ATTEMPT
+from holdfast.recover.history import CHANGES, NEW_ATTEMPT, history_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
     """One decision, and what became of it. A time that the journal does not tell is missing.
 
-    `detect`: from the failure until it was known to be over with the attempt; `decide`: until
-    the decision stood in the journal; `wait`: what was waited on purpose; `start`: until all
-    who were started again were there; `restore`: until their first step was seen.
+    `detect`: from the failure until it was known; `decide`: until the decision stood in the
+    journal; `end`: until all who had to end for it were gone; `wait`: what was waited on purpose
+    beyond that; `start`: until all who were started again were there; `restore`: until their
+    first step was seen.
     """
 
     decided: RemedyDecided
@@ -58,18 +59,17 @@ def _does(decided: RemedyDecided) -> str:
 def _parts(
     facts: Sequence[Fact], decided: RemedyDecided, began_s: dict[int, float]
 ) -> Iterator[tuple[str, float]]:
-    failed_s, over_s = _ends(facts, decided)
-    if failed_s is None or over_s is None:
+    failed_s, known_s = _failed_s(facts, decided), _known_s(facts, decided)
+    if failed_s is None:
         return
-    yield "detect", round(over_s - failed_s, 3)
-    yield "decide", round(decided.at_s - over_s, 3)
+    yield "detect", round(known_s - failed_s, 3)
+    yield "decide", round(decided.at_s - known_s, 3)
     does = _does(decided)
     if does not in CHANGES:
         return
     attempt = decided.attempt + (does in NEW_ATTEMPT)
     if attempt not in began_s:
         return
-    yield "wait", decided.wait_s
     # On the clock of the attempt that was decided about.
     shift_s = began_s[attempt] - began_s.get(decided.attempt, began_s[attempt])
     tasks = set(map(TaskId.parse, decided.tasks))
@@ -81,25 +81,52 @@ def _parts(
         and (not tasks or fact.task in tasks)
     ]
     starts = [at_s for fact, at_s in later if isinstance(fact, TaskStarted)]
+    ended_s = _ended_s(facts, decided, until_s=min(starts, default=None))
+    if ended_s > decided.at_s:
+        yield "end", round(ended_s - decided.at_s, 3)
+    due_s = max(decided.at_s + decided.wait_s, ended_s)
+    yield "wait", round(due_s - ended_s, 3)
     up_s = max(starts[: len(tasks) or None], default=None)
     if up_s is not None:
-        yield "start", round(up_s - decided.at_s - decided.wait_s, 3)
+        yield "start", round(up_s - due_s, 3)
         steps = (at_s for fact, at_s in later if isinstance(fact, StepsSeen) and at_s >= up_s)
         first_s = next(steps, None)
         if first_s is not None:
             yield "restore", round(first_s - up_s, 3)
 
 
-def _ends(facts: Sequence[Fact], decided: RemedyDecided) -> tuple[float | None, float | None]:
-    """When the failure came, and when it was known what it left: the others end of it, too."""
-    ends = [
-        fact
-        for fact in facts
-        if isinstance(fact, TaskExited)
-        and fact.attempt == decided.attempt
-        and fact.at_s <= decided.at_s
-    ]
+def _failed_s(facts: Sequence[Fact], decided: RemedyDecided) -> float | None:
+    """When the failure came: since when its cause held, or when its culprit ended."""
+    if decided.since_s >= 0:
+        return decided.since_s
+    ends = (fact for fact in _ends(facts, decided) if fact.at_s <= decided.at_s)
     own = [fact.at_s for fact in ends if fact.task == decided.culprit and fact.exit_code != 0]
-    failed_s = own[-1] if own else None
-    alone = _does(decided) == "restart"
-    return failed_s, failed_s if alone else max((fact.at_s for fact in ends), default=None)
+    return own[-1] if own else None
+
+
+def _known_s(facts: Sequence[Fact], decided: RemedyDecided) -> float:
+    """When it was known: we began to wait for it to go over, or all had ended, or just now."""
+    before = history_of(facts[: facts.index(decided)])
+    waited = before.waited(decided.cause, attempt=decided.attempt, at_s=decided.at_s)
+    if waited:
+        return waited[0].at_s
+    ends = {fact.task: fact.at_s for fact in _ends(facts, decided) if fact.at_s <= decided.at_s}
+    started = (fact for fact in facts if isinstance(fact, TaskStarted))
+    begun = {fact.task for fact in started if fact.attempt == decided.attempt}
+    return max(ends.values()) if ends.keys() >= begun and ends else decided.at_s
+
+
+def _ended_s(facts: Sequence[Fact], decided: RemedyDecided, *, until_s: float | None) -> float:
+    """When the last of those was gone who had to end first: not before the decision."""
+    tasks = set(map(TaskId.parse, decided.tasks))
+    ends = [
+        fact.at_s
+        for fact in _ends(facts, decided)
+        if (not tasks or fact.task in tasks) and (until_s is None or fact.at_s <= until_s)
+    ]
+    return max(decided.at_s, *ends) if ends else decided.at_s
+
+
+def _ends(facts: Sequence[Fact], decided: RemedyDecided) -> Iterator[TaskExited]:
+    ends = (fact for fact in facts if isinstance(fact, TaskExited))
+    return (fact for fact in ends if fact.attempt == decided.attempt)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.findings import TRY_AGAIN_CODE, Confidence, Finding, Severity
+from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.remedies import AskHuman, Relaunch, ReplaceHost, WaitAndSee
 from holdfast.recover import Conclusion
 from holdfast.recover.backoff import backoff_s
@@ -26,7 +27,6 @@ from holdfast.recover.policy import OnFailure, Policy
 from holdfast.recover.strategy import Strategy, why_all
 from holdfast.recover.trouble import Trouble
 
-WAITS_MAX = 5  # 5, 10, 20, 40 and 80 s at most: then it does not go over by itself
 ATTEMPTS_LOST_MAX = 1  # by one host: at the next, we leave it
 _NEVER_ACTED_ON = frozenset({Ending.PREVIEW, Ending.GUESS, Ending.NO_REMEDY, Ending.POLICY})
 
@@ -54,6 +54,17 @@ class Case:
     def culprit_host(self) -> str:
         return self.trouble.hosts.get(self.culprit, "") if self.culprit else ""
 
+    @property
+    def same_before(self) -> tuple[RemedyDecided, ...]:
+        """What was done when the same came at the same step."""
+        return self.history.same(self.root.name, self.culprit, self.trouble.step)
+
+    @property
+    def waited(self) -> tuple[RemedyDecided, ...]:
+        """What it was given so far to go over by itself."""
+        trouble = self.trouble
+        return self.history.waited(self.root.name, attempt=trouble.attempt, at_s=trouble.at_s)
+
 
 def decide(
     findings: Sequence[Finding],
@@ -78,10 +89,11 @@ def decide(
     ending = _why_never(case)
     if ending is not None:
         return _stop(case, ending, code)
-    if _may_go_over(case):
-        waited = history.waits.get((trouble.attempt, root.name), 0)
-        wait_s = backoff_s(waited + 1, seed=trouble.seed)
+    wait_s = _wait_s(case)
+    if wait_s is not None:
         return _decision(case, Wait(), f"{case.says}; it may go over", wait_s)
+    if _is_loop(case):
+        return _stop(case, Ending.LOOP, code)
     return _changed(case, code)
 
 
@@ -92,19 +104,31 @@ def _why_never(case: Case) -> Ending | None:
         return Ending.PREVIEW
     if root.proof.confidence is Confidence.GUESS:
         return Ending.GUESS
-    if isinstance(root.cause.remedy, AskHuman):
+    if isinstance(root.remedy, AskHuman):
         return Ending.NO_REMEDY
-    if case.history.has_seen(root.name, case.culprit, case.trouble.step):
-        return Ending.LOOP
     return None
 
 
-def _may_go_over(case: Case) -> bool:
-    """While everybody lives, and not for ever."""
-    key = (case.trouble.attempt, case.root.name)
-    waited = case.history.waits.get(key, 0)
-    waits = isinstance(case.root.cause.remedy, WaitAndSee) and not case.trouble.failed
-    return waits and bool(case.trouble.training) and waited < WAITS_MAX
+def _is_loop(case: Case) -> bool:
+    """What comes from outside comes again at the same step for as long as it lasts there."""
+    attempt = case.trouble.attempt
+    return any(one.attempt < attempt or not _may_heal(case) for one in case.same_before)
+
+
+def _may_heal(case: Case) -> bool:
+    return isinstance(case.root.remedy, WaitAndSee | ReplaceHost)
+
+
+def _wait_s(case: Case) -> float | None:
+    """How long it is given to go over; None: it had its time, or somebody ended over it."""
+    remedy, trouble = case.root.remedy, case.trouble
+    if not isinstance(remedy, WaitAndSee | ReplaceHost):
+        return None
+    ended = case.culprit in trouble.failed or trouble.doomed
+    waited = len(case.waited)
+    if ended or not trouble.training or waited >= len(remedy.waits_s):
+        return None
+    return remedy.waits_s[waited]
 
 
 def _changed(case: Case, code: int) -> Decision:
@@ -135,12 +159,14 @@ def _changed(case: Case, code: int) -> Decision:
 
 def _alone(case: Case) -> tuple[TaskId, ...]:
     """Who failed or hangs, if all of them may come back alone; nobody, if the whole job must."""
-    remedy = case.root.cause.remedy
+    remedy = case.root.remedy
     fresh_ports = isinstance(remedy, Relaunch) and remedy.fresh_ports
     out = _out(case)
     if case.culprit is None or fresh_ports or _needs_host(case) or not case.trouble.training - out:
         return ()
-    worn = any(case.history.restarts.get(task, 0) >= case.policy.restarts_max for task in out)
+    worn = bool(case.same_before) or any(
+        case.history.restarts.get(task, 0) >= case.policy.restarts_max for task in out
+    )
     return () if worn or _reasons(case) else tuple(sorted(out))
 
 
@@ -171,7 +197,7 @@ def _why_all(case: Case) -> str:
 
 
 def _needs_host(case: Case) -> bool:
-    return isinstance(case.root.cause.remedy, ReplaceHost)
+    return isinstance(case.root.remedy, ReplaceHost)
 
 
 def _can_leave(case: Case) -> bool:
@@ -188,7 +214,7 @@ def _leaves(case: Case) -> bool:
 def _relaunch(case: Case) -> Change:
     if _leaves(case):
         return LeaveHost(case.culprit_host)
-    remedy = case.root.cause.remedy
+    remedy = case.root.remedy
     return RelaunchAll(fresh_ports=isinstance(remedy, Relaunch) and remedy.fresh_ports)
 
 
@@ -205,6 +231,11 @@ def _stop(case: Case, ending: Ending, code: int) -> Decision:
     return _decision(case, Stop(ending, 1 if ending is Ending.LOOP else code), reason, 0.0)
 
 
+def _since_s(root: Finding) -> float:
+    """When it began, as far as it was seen."""
+    return min(fact.at_s - getattr(fact, "lasting_s", 0.0) for fact in root.proof.facts)
+
+
 def _decision(case: Case, action: Action, reason: str, wait_s: float) -> Decision:
     return Decision(
         action=action,
@@ -214,4 +245,5 @@ def _decision(case: Case, action: Action, reason: str, wait_s: float) -> Decisio
         culprit=case.culprit,
         culprit_host=case.culprit_host,
         step=case.trouble.step,
+        since_s=round(_since_s(case.root), 3),
     )

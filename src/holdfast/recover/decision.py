@@ -95,6 +95,7 @@ class Decision:
     culprit: TaskId | None = None
     culprit_host: str = ""
     step: int = -1
+    since_s: float = -1.0  # since when the cause held
 
     def to_fact(self, *, at_s: float, host: str, attempt: int) -> RemedyDecided:
         """For the journal, from which the next decision is made."""
@@ -109,6 +110,7 @@ class Decision:
             culprit=self.culprit,
             culprit_host=self.culprit_host,
             step=self.step,
+            since_s=self.since_s,
             wait_s=self.wait_s,
             tasks=tuple(map(str, does.tasks)) if isinstance(does, RestartTasks) else (),
             fresh_ports=isinstance(does, RelaunchAll) and does.fresh_ports,
@@ -133,6 +135,7 @@ def decision_in(fact: RemedyDecided) -> Decision:
         culprit=fact.culprit,
         culprit_host=fact.culprit_host,
         step=fact.step,
+        since_s=fact.since_s,
     )
 
 

@@ -12,11 +12,13 @@ from holdfast.model.facts import (
     LogLine,
     OutputEnded,
     PathProbed,
+    SignalSent,
     TaskExited,
     TaskNotStarted,
     TaskStarted,
     TracebackSeen,
 )
+from holdfast.model.watch_facts import LinkSeen
 
 # What tells of an end: of one that was answered by a restart, it would accuse again.
 OF_AN_END = (
@@ -57,5 +59,10 @@ def since_restart(facts: Iterable[Fact]) -> Iterator[Fact]:
 
 def _of_the_one_before(fact: Fact, again_s: Mapping[TaskId | None, float]) -> bool:
     """Whether it tells of a process whose task was started again since then."""
-    whom = fact.target if isinstance(fact, PathProbed) else fact.task
-    return isinstance(fact, (PathProbed, *LOOKS)) and fact.at_s <= again_s.get(whom, -1.0)
+    whom: tuple[TaskId | None, ...] = (fact.task,)
+    if isinstance(fact, PathProbed):
+        whom = (fact.target,)
+    elif isinstance(fact, LinkSeen):
+        whom = (fact.task, fact.peer)
+    told = isinstance(fact, (PathProbed, SignalSent, *LOOKS))
+    return told and any(fact.at_s <= again_s.get(task, -1.0) for task in whom)

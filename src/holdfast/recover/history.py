@@ -9,8 +9,10 @@ from holdfast.model.facts import AttemptStarted, Fact, TaskStarted
 from holdfast.model.recovery_facts import RemedyAnswered, RemedyDecided
 
 STEP_SLACK = 2  # steps are seen a moment after they were taken
+SPELL_S = 30.0  # what comes back sooner after a wait is the same trouble still
 NEW_ATTEMPT = frozenset({"relaunch", "replace"})
 CHANGES = NEW_ATTEMPT | {"restart"}
+ENDS_ATTEMPT = NEW_ATTEMPT | {"stop"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,42 +22,60 @@ class History:
     failures: tuple[RemedyDecided, ...] = ()  # those that something was done about
     relaunches: int = 0
     restarts: Mapping[TaskId, int] = field(default_factory=dict)
-    waits: Mapping[tuple[int, str], int] = field(default_factory=dict)  # attempt and cause
+    waits: tuple[RemedyDecided, ...] = ()  # since something was done
     declined: bool = False  # the last answer was no
 
-    def has_seen(self, cause: str, culprit: TaskId | None, step: int) -> bool:
-        """Whether the same failure came before at the same step; unknown steps are no proof."""
-        return step >= 0 and any(
-            (earlier.cause, earlier.culprit) == (cause, culprit)
-            and earlier.step >= 0
-            and abs(earlier.step - step) <= STEP_SLACK
+    def same(self, cause: str, culprit: TaskId | None, step: int) -> tuple[RemedyDecided, ...]:
+        """The same failure at the same step, each time it came; unknown steps are no proof."""
+        return tuple(
+            earlier
             for earlier in self.failures
+            if (earlier.cause, earlier.culprit) == (cause, culprit)
+            and min(step, earlier.step) >= 0
+            and abs(earlier.step - step) <= STEP_SLACK
         )
+
+    def waited(self, cause: str, *, attempt: int, at_s: float) -> tuple[RemedyDecided, ...]:
+        """The waits for a cause that followed one another until now."""
+        row: list[RemedyDecided] = []
+        for wait in reversed(self.waits):
+            if (wait.attempt, wait.cause) == (attempt, cause):
+                if at_s - over_s(wait) > SPELL_S:
+                    break
+                row.append(wait)
+                at_s = wait.at_s
+        return tuple(reversed(row))
 
     def attempts_lost_by(self, host: str) -> int:
         return len({earlier.attempt for earlier in self.failures if earlier.culprit_host == host})
+
+
+def over_s(wait: RemedyDecided) -> float:
+    """When a wait is over."""
+    return wait.at_s + wait.wait_s
 
 
 def history_of(facts: Iterable[Fact]) -> History:
     """From the facts of all attempts, in the order of the journal."""
     failures: list[RemedyDecided] = []
     restarts: Counter[TaskId] = Counter()
-    waits: Counter[tuple[int, str]] = Counter()
+    waits: list[RemedyDecided] = []
     relaunches = 0
     agreed, _, declined = _agreed(facts)
     for decided in agreed:
         does = decided.would or decided.remedy
         if does == "wait":
-            waits[decided.attempt, decided.cause] += 1
+            waits.append(decided)
         elif does in CHANGES:
             failures.append(decided)
+            waits.clear()
             relaunches += does in NEW_ATTEMPT
             restarts.update(map(TaskId.parse, decided.tasks))
     return History(
         failures=tuple(failures),
         relaunches=relaunches,
         restarts=restarts,
-        waits=waits,
+        waits=tuple(waits),
         declined=declined,
     )
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
     Fact,
+    ProcessSeen,
     SignalAsked,
     SignalSent,
     StartBlocked,
@@ -22,12 +23,13 @@ from holdfast.model.orders import (
     Order,
     SaveStacks,
     SendSignal,
-    StartAgain,
     TellStart,
     WatchIdle,
 )
 from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.watch_facts import StacksSeen
+from holdfast.recover.history import ENDS_ATTEMPT
+from holdfast.recover.restarting import Restarts, start_again, with_decided
 from holdfast.recover.starting import (
     BLOCKED_IDLE_S,
     IDLE_NEWS_S,
@@ -39,7 +41,8 @@ from holdfast.recover.starting import (
     notice,
     standstill,
 )
-from holdfast.recover.stopping import SIGKILL, SIGTERM, Asked, due_signals
+from holdfast.recover.stopping import SIGCONT, SIGKILL, SIGTERM, Asked, due_signals
+from holdfast.recover.strategy import dooms
 
 # How long the others may speak after a failure that dooms the job: a mirrored worker learns
 # of a dead peer by heartbeat after 7.6 to 9.5 s, and its words tell who was missed.
@@ -59,15 +62,6 @@ class Phase(StrEnum):
     AFTERMATH = "aftermath"
     STOPPING = "stopping"
     ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restart:
-    """A task that is to be started again."""
-
-    due_s: float
-    why: str
-    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +87,8 @@ class Life:
     stuck: bool = False  # whether we end it because nothing goes on: then stacks matter
     stacks_s: Mapping[TaskId, float] = field(default_factory=dict)  # when they were last seen
     saving_s: Mapping[TaskId, float] = field(default_factory=dict)  # since when we wait for them
-    restarts: Mapping[TaskId, Restart] = field(default_factory=dict)  # decided, and not done yet
+    restarts: Restarts = field(default_factory=dict)  # decided, and not done yet
+    held: frozenset[TaskId] = frozenset()  # stopped: they hear nothing until they go on
 
     @property
     def running(self) -> tuple[TaskId, ...]:
@@ -115,7 +110,7 @@ def advance(life: Life, fact: Fact) -> tuple[Life, tuple[Order, ...]]:
         return _stop(life, fact.at_s)
     life, told = _watch_start(life, fact.at_s)
     life, orders = _watch_idle(life)
-    life, again = _start_again(life, fact.at_s)
+    life, again = _restart(life, fact)
     return life, (*told, *orders, *again)
 
 
@@ -125,17 +120,12 @@ def _pass_on(life: Life, asked: SignalAsked) -> tuple[Order, ...]:
 
 
 def _notice(life: Life, fact: Fact) -> Life:
-    life = replace(life, start=notice(life.start, fact), restarts=_restarts(life, fact))
+    life = replace(life, start=notice(life.start, fact), restarts=with_decided(life.restarts, fact))
     match fact:
         case TaskStarted(task=TaskId() as task):
             return _started(life, task, fact.at_s)
         case TaskExited(task=TaskId() as task):
-            # Of whom nobody knows how it ended, nobody can say that the others need it.
-            well = fact.exit_code == 0 or fact.unseen
-            life = replace(life, ended={**life.ended, task: well})
-            young = fact.at_s - life.started_s.get(task, -START_UP_S) < START_UP_S
-            failed = not well and task.role == "worker"
-            return replace(life, never_joined=task) if young and failed else life
+            return _exited(life, task, fact)
         case TaskNotStarted(task=TaskId() as task):
             life = replace(life, ended={**life.ended, task: False})
             return _stopping(life, fact.at_s, SIGTERM, f"{task} could not be started")
@@ -143,8 +133,19 @@ def _notice(life: Life, fact: Fact) -> Life:
             return replace(life, idle_s={**life.idle_s, task: fact.at_s})
         case SignalSent(task=TaskId() as task):
             return _obeyed(life, task, fact)
+        case ProcessSeen(task=TaskId() as task):
+            others = life.held - {task}
+            return replace(life, held=others | {task} if fact.state == "T" else others)
         case StacksSeen(task=TaskId() as task):
             return replace(life, stacks_s={**life.stacks_s, task: fact.at_s})
+    return _asked_to_end(life, fact)
+
+
+def _asked_to_end(life: Life, fact: Fact) -> Life:
+    """Whether everybody is to be ended from now on: by a decision, a deadline or a person."""
+    match fact:
+        case RemedyDecided() if fact.remedy in ENDS_ATTEMPT and not fact.dry_run:
+            return _stopping(life, fact.at_s, SIGTERM, fact.reason)
         case StartBlocked():
             why = f"the cluster was not up after {fact.deadline_s:g} s"
             return _stopping(life, fact.at_s, SIGTERM, why, stuck=True)
@@ -156,11 +157,13 @@ def _notice(life: Life, fact: Fact) -> Life:
     return life
 
 
-def _restarts(life: Life, fact: Fact) -> Mapping[TaskId, Restart]:
-    if not isinstance(fact, RemedyDecided) or fact.remedy != "restart" or fact.dry_run:
-        return life.restarts
-    again = Restart(due_s=fact.at_s + fact.wait_s, why=fact.reason)
-    return {**life.restarts, **dict.fromkeys(map(TaskId.parse, fact.tasks), again)}
+def _exited(life: Life, task: TaskId, exited: TaskExited) -> Life:
+    """Of whom nobody knows how it ended, nobody can say that the others need it."""
+    well = exited.exit_code == 0 or exited.unseen
+    life = replace(life, ended={**life.ended, task: well})
+    young = exited.at_s - life.started_s.get(task, -START_UP_S) < START_UP_S
+    failed = not well and task.role == "worker" and task not in life.asked
+    return replace(life, never_joined=task) if young and failed else life
 
 
 def _started(life: Life, task: TaskId, at_s: float) -> Life:
@@ -182,6 +185,7 @@ def _is_back(life: Life, task: TaskId) -> Life:
         watched={other: idle_s for other, idle_s in life.watched.items() if other != task},
         idle_s={other: heard_s for other, heard_s in life.idle_s.items() if other != task},
         never_joined=None if life.never_joined == task else life.never_joined,
+        held=life.held - {task},
     )
 
 
@@ -213,24 +217,8 @@ def _next_phase(life: Life, at_s: float) -> Life:
 
 
 def _doomed(life: Life) -> bool:
-    """Whether the others cannot finish without those that failed.
-
-    With parameter servers, workers are independent of one another: the chief trains on
-    without a dead one. Without them, every worker takes part in every step.
-    """
-    failed = [task for task, well in life.ended.items() if not well]
-    has_ps = any(task.role == "ps" for task in life.tasks)
-    chief = chief_of(life.tasks)
-    return any(
-        task.role == "ps" or task == chief or (task.role == "worker" and not has_ps)
-        for task in failed
-    )
-
-
-def chief_of(tasks: tuple[TaskId, ...]) -> TaskId:
-    """Worker 0 leads where there is no chief."""
-    chief = TaskId("chief", 0)
-    return chief if chief in tasks else TaskId("worker", 0)
+    """Whether the others cannot finish without those that failed."""
+    return any(dooms(task, life.tasks) for task, well in life.ended.items() if not well)
 
 
 def _all_idle(life: Life, tasks: list[TaskId], at_s: float) -> bool:
@@ -312,18 +300,24 @@ def _watch_idle(life: Life) -> tuple[Life, tuple[Order, ...]]:
     return replace(life, watched={**life.watched, **fresh}), orders
 
 
-def _start_again(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
-    """Those whose time has come, each once; while the others train."""
+def _restart(life: Life, fact: Fact) -> tuple[Life, tuple[Order, ...]]:
+    """While the others train: who hangs is ended as everybody is, and then started again."""
     if life.phase is not Phase.TRAINING:
         return life, ()
-    due = {
-        task: again
-        for task, again in life.restarts.items()
-        if task in life.ended and at_s >= again.due_s and not again.ordered
-    }
-    ordered = {task: replace(again, ordered=True) for task, again in due.items()}
-    orders = tuple(StartAgain(task=task, why=again.why) for task, again in due.items())
-    return replace(life, restarts={**life.restarts, **ordered}), orders
+    ending: tuple[Order, ...] = ()
+    for task in [one for one in life.restarts if one in life.running]:
+        due = due_signals(
+            (task,),
+            workers_serve=False,
+            asked=life.asked,
+            first=SIGTERM,
+            grace_s=life.grace_s,
+            at_s=fact.at_s,
+        )
+        life, orders = _send(life, due, fact.at_s, life.restarts[task].why)
+        ending += orders
+    restarts, again = start_again(life.restarts, life.ended, fact)
+    return replace(life, restarts=restarts), (*ending, *again)
 
 
 def _stopping(life: Life, at_s: float, signal: int, why: str, *, stuck: bool = False) -> Life:
@@ -344,11 +338,21 @@ def _stop(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
     )
     life, held, save = _save_first(life, due, at_s)
     due = {task: signal for task, signal in due.items() if task not in held}
+    life, orders = _send(life, due, at_s, life.why)
+    return life, (*save, *orders)
+
+
+def _send(
+    life: Life, due: Mapping[TaskId, int], at_s: float, why: str
+) -> tuple[Life, tuple[Order, ...]]:
+    """They count as sent, so that each is ordered once; who is stopped must go on to hear them."""
+    orders: list[Order] = []
+    for task, signal in due.items():
+        orders.append(SendSignal(task=task, signal=signal, why=why))
+        if task in life.held and signal != SIGKILL:
+            orders.append(SendSignal(task=task, signal=SIGCONT, why=why))
     asked = {**life.asked, **{task: Asked(signal, at_s) for task, signal in due.items()}}
-    orders = tuple(
-        SendSignal(task=task, signal=signal, why=life.why) for task, signal in due.items()
-    )
-    return replace(life, asked=asked), (*save, *orders)
+    return replace(life, asked=asked, held=life.held - due.keys()), tuple(orders)
 
 
 def _save_first(

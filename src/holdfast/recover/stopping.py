@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from holdfast.model.cluster import TaskId
 
-SIGINT, SIGKILL, SIGTERM = 2, 9, 15
+SIGINT, SIGKILL, SIGTERM, SIGCONT = 2, 9, 15, 18
 # Ctrl-C reaches Python code within seconds or, in a server's join(), never.
 INTERRUPT_SHARE = 1 / 3
 

@@ -143,3 +143,20 @@ def _leads(strategy: Strategy, task: TaskId, tasks: Sequence[TaskId]) -> bool:
     """In TensorFlow 1 the first worker is the chief where no other is."""
     has_chief = any(member.role == "chief" for member in tasks)
     return strategy is Strategy.SESSION and not has_chief and task == TaskId("worker", 0)
+
+
+def dooms(task: TaskId, tasks: Sequence[TaskId]) -> bool:
+    """Whether the others cannot finish without a task, whatever their strategy is.
+
+    With parameter servers, workers are independent of one another: the chief trains on
+    without a dead one. Without them, every worker takes part in every step.
+    """
+    has_ps = any(member.role == "ps" for member in tasks)
+    in_each_step = task.role == "worker" and not has_ps
+    return task.role == "ps" or task == chief_of(tasks) or in_each_step
+
+
+def chief_of(tasks: Sequence[TaskId]) -> TaskId:
+    """Worker 0 leads where there is no chief."""
+    chief = TaskId("chief", 0)
+    return chief if chief in tasks else TaskId("worker", 0)

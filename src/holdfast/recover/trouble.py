@@ -15,7 +15,8 @@ from holdfast.model.facts import (
     TaskNotStarted,
     TaskStarted,
 )
-from holdfast.model.watch_facts import StepsSeen
+from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskStill
+from holdfast.recover.strategy import dooms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +28,25 @@ class Trouble:
     failed: frozenset[TaskId]  # ended badly and by themselves, and were not started again
     training: frozenset[TaskId]  # who still trains, and was not told to end
     step: int = -1  # how far any task had come; -1: nobody told
+    stepped_s: Mapping[TaskId, float] = field(default_factory=dict)  # when each last went on
+    still: frozenset[TaskId] = frozenset()  # who is known to stand still
+    at_s: float = 0.0  # now
     hosts: Mapping[TaskId, str] = field(default_factory=dict)
     asked: bool = False  # somebody outside asked for the end
     trained: bool = False  # the chief, or every worker, has ended well
     seed: int = 0  # for what is left to chance
 
+    @property
+    def doomed(self) -> bool:
+        """Whether the others cannot finish without those who failed."""
+        return any(dooms(task, self.tasks) for task in self.failed)
 
-def trouble_of(facts: Iterable[Fact]) -> Trouble:
-    """From the facts of all attempts. Who was started again has not failed."""
+
+def trouble_of(facts: Iterable[Fact], *, at_s: float | None = None) -> Trouble:
+    """From the facts of all attempts. Who was started again has not failed.
+
+    Without `at_s`, now is when the last of them was seen.
+    """
     known = tuple(facts)
     attempt = max((fact.attempt for fact in known), default=1)
     seen = _Seen()
@@ -46,6 +58,9 @@ def trouble_of(facts: Iterable[Fact]) -> Trouble:
         failed=frozenset(seen.failed),
         training=frozenset(task for task in seen.running - seen.told if task.trains),
         step=seen.step,
+        stepped_s=seen.stepped_s,
+        still=frozenset(seen.still),
+        at_s=seen.at_s if at_s is None else at_s,
         hosts=seen.hosts,
         asked=seen.asked,
         trained=_is_trained(seen.tasks, seen.well),
@@ -81,10 +96,15 @@ class _Seen:
         self.well: set[TaskId] = set()
         self.told: set[TaskId] = set()  # to end, by us
         self.hosts: dict[TaskId, str] = {}
+        self.steps: dict[TaskId, int] = {}
+        self.stepped_s: dict[TaskId, float] = {}
+        self.still: set[TaskId] = set()
+        self.at_s = 0.0
         self.step = -1
         self.asked = False
 
     def take(self, fact: Fact) -> None:
+        self.at_s = fact.at_s
         match fact:
             case AttemptStarted():
                 self.tasks = tuple(map(TaskId.parse, fact.tasks))
@@ -96,8 +116,12 @@ class _Seen:
                 self._end(task, well=False)
             case SignalSent(task=TaskId() as task) if fact.signal in ENDING:
                 self.told.add(task)
-            case StepsSeen():
-                self.step = max(self.step, fact.step)
+            case TaskStill(task=TaskId() as task):
+                self.still.add(task)
+            case TaskMoves(task=TaskId() as task):
+                self.still.discard(task)
+            case StepsSeen(task=TaskId() as task):
+                self._step(task, fact)
             case StopAsked():
                 self.asked = True
 
@@ -105,7 +129,14 @@ class _Seen:
         self.running.add(task)
         self.failed.discard(task)
         self.told.discard(task)
+        self.still.discard(task)
         self.hosts[task] = host
+
+    def _step(self, task: TaskId, seen: StepsSeen) -> None:
+        self.step = max(self.step, seen.step)
+        if self.steps.get(task) != seen.step:
+            self.steps[task], self.stepped_s[task] = seen.step, seen.at_s
+            self.still.discard(task)
 
     def _end(self, task: TaskId, *, well: bool) -> None:
         self.running.discard(task)

@@ -170,7 +170,7 @@ def _attempt(
         now=clock.at_s,
         tell=partial(write_finding, held.run_dir),
         attempt=plan.attempt,
-        remedy=remedies.while_it_trains,
+        remedy=remedies.while_it_runs,
     )
     loop.recall(facts, told(held.run_dir, plan.attempt))
     loop.run(chain([list(first)], agent.start()), held.host)

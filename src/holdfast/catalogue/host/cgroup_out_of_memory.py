@@ -27,7 +27,7 @@ from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import CgroupKilledForMemory, Fact, KernelKilledForMemory, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
-from holdfast.model.remedies import AskHuman
+from holdfast.model.remedies import Relaunch
 from holdfast.model.wording import Words
 
 KILLED_CODE = 137
@@ -101,6 +101,6 @@ cause = Cause(
         "see whose limit it was: dmesg -T | grep -i 'memory cgroup out of memory'",
         "raise the memory limit, or use smaller batches, buffers and variables",
     ),
-    remedy=AskHuman(),
+    remedy=Relaunch(),  # a neighbour may have taken what it needed
     preview=False,
 )

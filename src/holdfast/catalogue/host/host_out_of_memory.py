@@ -24,7 +24,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import KernelKilledForMemory
 from holdfast.model.findings import Cause, Proof
 from holdfast.model.pattern import Pattern
-from holdfast.model.remedies import AskHuman
+from holdfast.model.remedies import Relaunch
 from holdfast.model.wording import Weight, Words
 
 KILLED_CODE = 137
@@ -101,6 +101,6 @@ cause = Cause(
         "see what else uses memory there: ps -eo rss,pid,user,comm --sort=-rss | head",
         "run fewer tasks on this host, or use smaller batches and buffers",
     ),
-    remedy=AskHuman(),
+    remedy=Relaunch(),  # a neighbour may have taken what it needed
     preview=False,
 )

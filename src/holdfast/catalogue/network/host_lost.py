@@ -170,6 +170,7 @@ cause = Cause(
     family="host-lost",
     detect=detect,
     remedy=ReplaceHost(),
+    preview=False,
     words=WORDS,
     where=(
         Pattern(

@@ -41,7 +41,7 @@ from holdfast.model.facts import (
 from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof, Severity
 from holdfast.model.link_cuts import Cut, centres, cuts
 from holdfast.model.lost_hosts import addresses_of, lost_hosts
-from holdfast.model.remedies import WaitAndSee
+from holdfast.model.remedies import CUT_WAITS_S, WaitAndSee
 from holdfast.model.spec import members
 from holdfast.model.standing import (
     CUT,
@@ -251,6 +251,7 @@ def _do(place: str, address: str) -> tuple[str, ...]:
 cause = Cause(
     family="network-unreachable",
     detect=detect,
-    remedy=WaitAndSee(),
+    remedy=WaitAndSee(waits_s=CUT_WAITS_S),
     yields_to=frozenset({"proxy-hijack"}),
+    preview=False,
 )

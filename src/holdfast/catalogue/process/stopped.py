@@ -15,7 +15,9 @@ cgroup: `freezer.state` is FROZEN, or `cgroup.events` says `frozen 1`.
 
 ## What to do
 Let it go on: `kill -CONT PID`, detach the debugger, thaw the cgroup. If the others have given
-up already, start again from the last checkpoint.
+up already, start again from the last checkpoint. Where a job is brought back by itself
+(`--on-failure recover`), a stopped task is given some 15 s to go on, then it is ended; one that a
+debugger or a frozen cgroup holds is never touched.
 
 ## When this accusation would be wrong
 A process that is stopped for a moment and goes on harms nobody: it counts only while it lasts,
@@ -31,13 +33,14 @@ from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import Fact, ProcessSeen, SignalSent, TaskExited
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
-from holdfast.model.remedies import WaitAndSee
+from holdfast.model.remedies import AskHuman, WaitAndSee
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import seconds_text
 
 LASTING_S = 2.2  # a pause of two seconds harms nobody
 HARM_S = 3.0  # shorter than the shortest time-out by which TensorFlow gives a task up
 AFTER_S = 15.0  # what fails later than this after it went on, fails for another reason
+WAITS_S = (5.0, 10.0)  # who stops a task to look at it lets it go on within this
 STOPPED_BY = frozenset({signal.SIGSTOP, signal.SIGTSTP})
 
 
@@ -117,7 +120,13 @@ def _proof(spell: list[ProcessSeen], gave_up: TaskExited | None, *, over: bool) 
         says=f"{first.task} {verb} {what}{lasted}{end} (pid {first.pid} on {first.host})",
         do=(do,) if not over else (f"find out who did it; {do}, should it happen again",),
         exit_code=HUNG_CODE,
+        # A debugger and a frozen cgroup are held by somebody who means it: hands off.
+        remedy=AskHuman() if _is_meant(last) else None,
     )
+
+
+def _is_meant(seen: ProcessSeen) -> bool:
+    return seen.state == "t" or bool(seen.tracer or seen.frozen)
 
 
 def _words(seen: ProcessSeen) -> tuple[str, str]:
@@ -152,8 +161,9 @@ cause = Cause(
     family="task-stalled",
     detect=detect,
     live=True,
-    remedy=WaitAndSee(),
+    remedy=WaitAndSee(waits_s=WAITS_S, culprit_stands=True),
     yields_to=frozenset({"stalled-at-start"}),  # there, it is also known what it keeps from us,
+    preview=False,
     words=WORDS,
     do=(
         "see who stopped it: ps -o pid,stat,wchan,cmd -p PID, and T is stopped",
