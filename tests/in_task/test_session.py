@@ -53,3 +53,22 @@ def test_a_variable_of_another_shape_is_found_before_a_session_is_made(job: Job)
     assert done.returncode == 1
     assert "variable weight:0: float32 [2] in chief:0; float32 [3] in worker:0" in done.stderr
     assert "trained" not in done.stdout
+
+
+def test_what_a_graph_reads_and_trains_with_is_known_without_a_word_from_the_program(
+    job: Job,
+) -> None:
+    reads = "data = tf.data.Dataset.range(4).map(lambda _: tf.zeros([2])).repeat().batch(4)\n"
+    reads += "read = tf1.data.make_one_shot_iterator(data).get_next()\n"
+    quickly = "from holdfast.in_task import agreeing\n"
+    quickly += "agreeing.agree.__kwdefaults__['wait_s'] = 0.2\n"
+    code = program(steps=3).replace("weight = tf1", quickly + reads + "weight = tf1", 1)
+    code = code.replace("weight - 1.0", "weight - read[0]")
+    done = job.done(code.replace("sys.stdin.read()", ""), "worker:0", **as_member("worker"))
+    assert done.returncode == 0, done.stderr
+    assert "no fingerprint of chief:0 within" in done.stderr
+    found = json.loads((job.folder / "fingerprint.1.1.worker-0.json").read_text())
+    facets = {(about, name): (what, stops) for about, name, what, stops in found["facets"]}
+    assert facets["input", "element"] == ("float32 [*, 2]", True)
+    assert facets["graph", "op Square"] == ("1", False)
+    assert facets["graph", "op IteratorGetNext"] == ("1", False)

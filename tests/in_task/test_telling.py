@@ -213,3 +213,37 @@ def test_outside_of_any_job_it_does_nothing() -> None:
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("fine\n", "")
+
+
+DRAINS = """
+import sys
+from holdfast.in_task.telling import teller
+for number in range(14):
+    teller().say({"is": "error", "exception": "E%d" % number, "message": ""})
+print("full", flush=True)
+teller().drain(30)
+"""
+
+
+def test_what_must_not_be_lost_gets_through_though_the_queue_is_full_and_the_program_ends(
+    job: Job,
+) -> None:
+    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as ear:
+        ear.bind(str(job.folder / "told.sock"))
+        process = subprocess.Popen(
+            [sys.executable, "-c", DRAINS], env=job.env(), stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "full\n"
+        ear.settimeout(30)
+        heard = [json.loads(ear.recv(8_192))["exception"] for _ in range(14)]
+        assert process.wait(30) == 0
+        process.stdout.close()
+    assert heard == [f"E{number}" for number in range(14)]
+
+
+def test_nobody_waits_for_a_queue_that_nobody_reads_for_longer_than_asked(job: Job) -> None:
+    began_s = time.monotonic()
+    done = job.done(DRAINS.replace("drain(30)", "drain(0.2)"))
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began_s < 20

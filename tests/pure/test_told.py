@@ -72,6 +72,7 @@ def test_who_knew_of_most_tasks_tells_the_difference() -> None:
     [
         ([("worker:0", "worker:2"), ("worker:1",)], "worker:1"),
         ([("worker:0",), ("worker:1",)], "None"),
+        ([("worker:0", "worker:2")], "None"),
         ([("worker:0",), ("worker:1",), ("worker:2",)], "None"),
         ([("worker:0", "worker:2"), ("stranger:1",)], "None"),
         ([], "None"),
@@ -109,3 +110,18 @@ def test_versions_are_told_of_tasks_that_exist() -> None:
 )
 def test_what_was_told_survives_the_journal(fact: Fact) -> None:
     assert decode(encode(fact)) == fact
+
+
+def test_who_differs_from_those_that_came_first_is_not_the_odd_one_yet() -> None:
+    told = differs("kernel", {"[1]": ("worker:0", "worker:1"), "[2]": ("worker:2",)})
+    more = [
+        TaskStarted(at_s=0.0, host="host-a", task=TaskId("worker", index), pid=7)
+        for index in (3, 4)
+    ]
+    assert odd_one(evidence(told, *more), [told]) is None
+    assert str(odd_one(evidence(told), [told])) == "worker:2"
+
+
+def test_the_program_knew_of_more_tasks_than_it_could_name() -> None:
+    told = differs("kernel", {"[1]": ("worker:0",), "[2]": ("worker:1",)}, odd=("worker:1",))
+    assert str(odd_one(evidence(told), [told])) == "worker:1"

@@ -51,10 +51,19 @@ class _Step(msgspec.Struct, tag_field="is", tag="step"):
 class _Differs(msgspec.Struct, tag_field="is", tag="differs"):
     task: Short
     about: Literal[
-        "variable", "layer", "optimizer", "loss", "strategy", "input", "version", "setting"
+        "variable",
+        "layer",
+        "optimizer",
+        "loss",
+        "strategy",
+        "graph",
+        "input",
+        "version",
+        "setting",
     ]
     name: Annotated[str, Meta(max_length=200)]
     values: Annotated[dict[Text, list[Short]], Meta(max_length=16)]
+    odd: Annotated[list[Short], Meta(max_length=32)] = []
     stops: bool = True
 
 
@@ -151,6 +160,7 @@ class ToldLook:
                         about=message.about,
                         name=message.name,
                         values={what: tuple(who) for what, who in message.values.items()},
+                        odd=tuple(message.odd),
                         stops=message.stops,
                         **where,
                     )

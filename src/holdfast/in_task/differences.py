@@ -7,66 +7,100 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 MISSING = "missing"
 VALUE_LENGTH_MAX, NAME_LENGTH_MAX = 400, 200
 DIFFERENCES_MAX = 32
-TASKS_SHOWN_MAX = 8
+TASKS_SHOWN_MAX, ORDER_SHOWN_MAX = 8, 8
+SETTING, SHARD = "setting", ("input", "shard")
+# How many parts of its version must be the same, for what it says of itself to be comparable.
+SAYS_THE_SAME = {"keras": 1, "tensorflow": 2}
+SAID_BY = {"layer": "keras", "optimizer": "keras", "loss": "keras", "graph": "tensorflow"}
 
 if TYPE_CHECKING:  # a Python 3.8 cannot make it
     Fingerprint = dict[str, Any]  # as fingerprint.py makes it: JSON
+    Key = tuple[str, str, bool]
 
 
 class Difference(NamedTuple):
     """One thing that is not the same everywhere; what most tasks have comes first."""
 
-    about: str  # variable, layer, optimizer, loss, strategy, input, version, setting
+    about: str  # variable, layer, optimizer, loss, strategy, graph, input, version, setting
     name: str
     values: dict[str, list[str]]  # what -> the tasks that have it
     stops: bool  # whether training over it would hang, fail, or learn nonsense
+    tasks: int = 0  # how many there are, those that have not answered included
 
     @property
     def odd(self) -> list[str]:
-        """Who differs from most; nobody where there is no majority."""
+        """Who differs from most of all tasks; nobody where there is no majority, or not yet."""
         groups = list(self.values.values())
         most, others = groups[0], [task for group in groups[1:] for task in group]
-        return others if len(most) > len(others) else []
+        known = len(most) + len(others)
+        return others if 2 * len(most) > max(known, self.tasks) else []
 
     def __str__(self) -> str:
         parts = [f"{what} in {_listed(tasks)}" for what, tasks in self.values.items()]
         return "{} {}: {}".format(self.about, self.name, "; ".join(parts))
 
 
-def differences(prints: dict[str, Fingerprint]) -> list[Difference]:
-    """Between the fingerprints of some tasks: what stops the training first."""
+def differences(prints: dict[str, Fingerprint], *, tasks: int = 0) -> list[Difference]:
+    """Between the fingerprints of some of so many tasks: what stops the training first."""
+    apart = _apart(prints)
     found = [
         difference
-        for (about, name, stops), values in sorted(_facets(prints).items())
+        for (about, name, stops), values in sorted(_facets(prints, apart).items())
         if len(values) > 1 and (difference := _difference(about, name, values, stops=stops))
     ]
     if not any(one.about == "variable" for one in found):
-        found += _orders(prints)
-    found.sort(key=lambda one: (not one.stops, one.about != "variable"))
-    return found[:DIFFERENCES_MAX]
+        found += _orders(prints, apart)
+    found += _shards(prints)
+    found.sort(key=_weight)
+    return [one._replace(tasks=tasks) for one in found[:DIFFERENCES_MAX]]
+
+
+def _weight(one: Difference) -> tuple[bool, bool, bool]:
+    """What stops first; with another class of optimizer or layer, its settings are others, too."""
+    return (not one.stops, one.about != "variable", not one.name.endswith("class"))
+
+
+def _apart(prints: dict[str, Fingerprint]) -> frozenset[str]:
+    """Of which packages there are versions that call the same things by other names."""
+    seen: dict[str, set[str]] = {name: set() for name in SAYS_THE_SAME}
+    for one in prints.values():
+        for about, name, what, _ in one.get("facets", ()):
+            if about == "version" and name in seen and one.get("builds", True):
+                seen[name].add(".".join(str(what).split(".")[: SAYS_THE_SAME[name]]))
+    return frozenset(name for name, versions in seen.items() if len(versions) > 1)
 
 
 def _facets(
-    prints: dict[str, Fingerprint],
-) -> dict[tuple[str, str, bool], dict[str, list[str]]]:
+    prints: dict[str, Fingerprint], apart: frozenset[str]
+) -> dict[Key, dict[str, list[str]]]:
     """Of each thing, who has which value."""
-    owned = {task: _values(one) for task, one in prints.items()}
+    owned = {task: _values(one, apart) for task, one in prints.items()}
     keys = {key for values in owned.values() for key in values}
-    found: dict[tuple[str, str, bool], dict[str, list[str]]] = {}
+    found: dict[Key, dict[str, list[str]]] = {}
     for key in keys:
         for task in sorted(owned, key=_order):
-            found.setdefault(key, {}).setdefault(owned[task].get(key, MISSING), []).append(task)
+            # Who builds nothing misses nothing of what the others build.
+            if key in owned[task] or key[0] == SETTING or prints[task].get("builds", True):
+                what = owned[task].get(key, MISSING)
+                found.setdefault(key, {}).setdefault(what, []).append(task)
     return found
 
 
-def _values(one: Fingerprint) -> dict[tuple[str, str, bool], str]:
+def _values(one: Fingerprint, apart: frozenset[str]) -> dict[Key, str]:
     values = {
         ("variable", name, True): what
-        for name, what in zip(_names(one), _whats(one))  # noqa: B905 - Python 3.8 has no strict
+        for name, what in zip(_names(one, apart), _whats(one))  # noqa: B905 - for Python 3.8
     }
     for about, name, what, stops in one.get("facets", ()):
+        if (about, name) == SHARD or _is_apart(str(about), str(name), apart):
+            continue
         values[(str(about), str(name)[:NAME_LENGTH_MAX], bool(stops))] = _short(what)
     return values
+
+
+def _is_apart(about: str, name: str, apart: frozenset[str]) -> bool:
+    """Whether it is only the versions that may have made it different; classes keep their names."""
+    return SAID_BY.get(about) in apart and not (about != "loss" and name.endswith("class"))
 
 
 def _difference(
@@ -78,23 +112,44 @@ def _difference(
     return Difference(about, name, dict(ordered), stops)
 
 
-def _orders(prints: dict[str, Fingerprint]) -> list[Difference]:
+def _orders(prints: dict[str, Fingerprint], apart: frozenset[str]) -> list[Difference]:
     """Collectives go by the order in which variables were made."""
-    by_order: dict[str, list[str]] = {}
-    for task in sorted(prints, key=_order):
-        by_order.setdefault(_short(", ".join(_names(prints[task]))), []).append(task)
-    if len(by_order) < 2 or any(one.get("by_name") for one in prints.values()):  # noqa: PLR2004
+    builders = {task: one for task, one in prints.items() if one.get("builds", True)}
+    orders = {task: _names(builders[task], apart) for task in sorted(builders, key=_order)}
+    if any(one.get("by_name") for one in builders.values()):
         return []
+    columns = zip(*orders.values())  # noqa: B905 - for Python 3.8
+    first = next((n for n, names in enumerate(columns) if len(set(names)) > 1), None)
+    if first is None:
+        return []
+    by_order: dict[str, list[str]] = {}
+    for task, names in orders.items():
+        shown = ", ".join(names[first : first + ORDER_SHOWN_MAX])
+        by_order.setdefault(_short(shown), []).append(task)
     found = _difference("variable", "order", by_order, stops=True)
     return [found] if found else []
 
 
-def _names(one: Fingerprint) -> list[str]:
+def _shards(prints: dict[str, Fingerprint]) -> list[Difference]:
+    """A shard that two tasks read, where there is one for each: then nobody reads another one."""
+    readers: dict[str, list[str]] = {}
+    builders = sum(1 for one in prints.values() if one.get("builds", True))
+    for task in sorted(prints, key=_order):
+        for about, name, what, _ in prints[task].get("facets", ()):
+            if (about, name) == SHARD and str(what).endswith(f" of {builders}"):
+                readers.setdefault(_short(what), []).append(task)
+    twice = {what: tasks for what, tasks in readers.items() if len(tasks) > 1}
+    return [Difference(*SHARD, {what: tasks}, stops=False) for what, tasks in twice.items()]
+
+
+def _names(one: Fingerprint, apart: frozenset[str]) -> list[str]:
     """The variables' names, without the numbers that Keras adds to make them unlike."""
     seen: dict[str, int] = {}
     names: list[str] = []
     for name, _ in one.get("variables", ()):
         plain = str(name) if one.get("by_name") else _plain(str(name))
+        if "keras" in apart and not one.get("by_name"):
+            plain = plain.rpartition("/")[2]  # each Keras has another path before it
         seen[plain] = seen.get(plain, 0) + 1
         again = "" if seen[plain] == 1 else f"#{seen[plain]}"
         names.append((plain + again)[-NAME_LENGTH_MAX:])

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from . import place
+from . import graphs, inputs, place
 
 FORMAT = "holdfast-fingerprint/1"
-VARIABLES_MAX, LAYERS_MAX, COMPONENTS_MAX = 20_000, 1_000, 200
+VARIABLES_MAX, LAYERS_MAX = 20_000, 1_000
 CONFIG_LENGTH_MAX = 300
 # Of what names, seeds and the host's own devices make different.
 NOT_COMPARED = frozenset(
@@ -23,6 +23,7 @@ NOT_COMPARED = frozenset(
 if TYPE_CHECKING:  # a Python 3.8 cannot make it
     Facet = list[Any]  # about, name, value, whether a difference stops the training
 LOCKSTEP = ("MultiWorker", "CollectiveAllReduce")
+SERVES, COORDINATES = "ps", "ParameterServerStrategyV2"
 
 
 def fingerprint(
@@ -36,25 +37,48 @@ def fingerprint(
         ["strategy", "replicas in sync", str(_replicas(strategy)), True],
         *_layers(model),
         *_compiled(model),
-        *_input(dataset),
-        *_versions(),
-        *_settings(),
+        *_read(model, dataset),
     ]
     steps_stop = is_lockstep(model)
     for name, value in (settings or {}).items():
         facets.append(["input", str(name), str(value), steps_stop])
     shown = [[name, what] for name, what in variables[:VARIABLES_MAX]]
-    return {"format": FORMAT, "variables": shown, "by_name": by_name, "facets": facets}
+    built = {"variables": shown, "by_name": by_name, "builds": True}
+    alone = surroundings()
+    return {**alone, **built, "facets": [*facets, *alone["facets"]]}
 
 
-def coordinates(model: Any) -> bool:
-    """Whether one task builds and the others only serve: then there is nobody to compare with."""
-    return type(_strategy(model)).__name__ == "ParameterServerStrategyV2"
+def surroundings() -> dict[str, Any]:
+    """Of a task that builds nothing: all that it can differ in is what it runs with."""
+    facets = [*_versions(), *_settings()]
+    return {"format": FORMAT, "variables": [], "builds": False, "facets": facets}
+
+
+def only_serves(model: Any) -> bool:
+    """Whether this task builds nothing that others build, too: a server, or who uses servers.
+
+    With parameter servers, a program of TensorFlow 2 has one task that builds for all of them; in
+    one of TensorFlow 1 each worker builds a graph.
+    """
+    if place.task().partition(":")[0] == SERVES:
+        return True
+    if type(_strategy(model)).__name__ == COORDINATES:
+        return True
+    return bool(place.cluster().get(SERVES)) and bool(tf.executing_eagerly())
 
 
 def is_lockstep(model: Any) -> bool:
     """Whether all tasks make each step together: then what differs is a mistake."""
     return type(_strategy(model)).__name__.startswith(LOCKSTEP)
+
+
+def _read(model: Any, dataset: Any) -> list[Facet]:
+    """What it learns from, and in a graph with which ops."""
+    in_graph = model is None and not tf.executing_eagerly()
+    ops = graphs.trained_ops() if in_graph else []
+    if dataset is not None:
+        return inputs.of_dataset(dataset) + ops
+    return (inputs.of_graph() if in_graph else []) + ops
 
 
 def _variables(model: Any) -> tuple[list[tuple[str, str]], bool]:
@@ -181,57 +205,6 @@ def _plainly(value: Any) -> str:
         return repr(_rounded(float(value)))
     except Exception:  # noqa: BLE001
         return type(value).__name__
-
-
-def _input(dataset: Any) -> list[Facet]:
-    if dataset is None:
-        return []
-    found: list[Facet] = []
-    for name, spec in _components(getattr(dataset, "element_spec", None)):
-        shape = getattr(spec, "shape", None)
-        first, inner = _split(shape)
-        dtype = getattr(getattr(spec, "dtype", None), "name", type(spec).__name__)
-        found.append(["input", "element" + name, f"{dtype} {inner}", True])
-        found.append(["input", "batch size" + name, first, False])
-    for name, ask in (("sharding", _sharding), ("number of elements", _cardinality)):
-        try:
-            found.append(["input", name, ask(dataset), name == "sharding"])
-        except Exception:  # noqa: BLE001 - a distributed dataset may not tell
-            pass
-    return found[:COMPONENTS_MAX]
-
-
-def _components(spec: Any, name: str = "") -> list[tuple[str, Any]]:
-    if isinstance(spec, Mapping):
-        parts = [(str(key), spec[key]) for key in sorted(spec, key=str)]
-    elif isinstance(spec, (list, tuple)):
-        parts = [(str(number), one) for number, one in enumerate(spec)]
-    else:
-        return [] if spec is None else [(name, spec)]
-    return [found for key, one in parts for found in _components(one, f"{name}[{key}]")][
-        :COMPONENTS_MAX
-    ]
-
-
-def _split(shape: Any) -> tuple[str, str]:
-    """The first size, most often the batch's, and the rest."""
-    try:
-        sizes = ["?" if size is None else str(size) for size in shape]
-    except (ValueError, TypeError):
-        return "?", "[...]"
-    return (sizes[0] if sizes else "none"), "[{}]".format(
-        ", ".join(["*", *sizes[1:]][: len(sizes)])
-    )
-
-
-def _sharding(dataset: Any) -> str:
-    policy = dataset.options().experimental_distribute.auto_shard_policy
-    return str(getattr(policy, "name", policy))
-
-
-def _cardinality(dataset: Any) -> str:
-    number = int(dataset.cardinality())
-    return {-1: "infinite", -2: "unknown"}.get(number, str(number))
 
 
 def _versions() -> list[Facet]:

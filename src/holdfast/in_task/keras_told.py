@@ -17,9 +17,14 @@ class KerasTold:
     model: Any
     params: Any
 
-    def __init__(self, *, compare: bool | None = None) -> None:
-        """`compare`: whether to compare the tasks; None: where they make each step together."""
+    def __init__(self, *, dataset: Any = None, compare: bool | None = None) -> None:
+        """`dataset` is what `fit` gets, to be compared, too.
+
+        `compare`: whether to compare the tasks; None: where they make each step together, or
+        where one coordinates servers.
+        """
         super().__init__()
+        self._dataset = dataset
         self._compare = compare
         self._teller = teller()
         self._step = 0
@@ -29,8 +34,9 @@ class KerasTold:
         self._step = _iterations(self.model)
         self._teller.step(self._step, {}, "keras")
         compare, self._compare = self._compare, False
-        if compare or (compare is None and _is_lockstep(self.model)):
-            _compared(self.model, self.params)
+        dataset, self._dataset = self._dataset, None
+        if compare or (compare is None and _is_comparable(self.model)):
+            _compared(self.model, self.params, dataset)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch = epoch
@@ -47,19 +53,20 @@ class KerasTold:
         self._teller.flush()
 
 
-def _is_lockstep(model: Any) -> bool:
-    from .fingerprint import is_lockstep  # noqa: PLC0415 - the import of a callback stays cheap
+def _is_comparable(model: Any) -> bool:
+    # The import of a callback stays cheap.
+    from .fingerprint import is_lockstep, only_serves  # noqa: PLC0415
 
-    return is_lockstep(model)
+    return is_lockstep(model) or only_serves(model)
 
 
-def _compared(model: Any, params: Any) -> None:
+def _compared(model: Any, params: Any, dataset: Any) -> None:
     """What goes wrong while comparing is told, and stops nobody; a difference does."""
     from .agreeing import Disagreement, agree  # noqa: PLC0415
 
     steps = (params or {}).get("steps")
     try:
-        agree(model, settings={} if steps is None else {"steps an epoch": steps})
+        agree(model, dataset, settings={} if steps is None else {"steps an epoch": steps})
     except Disagreement:
         raise
     except Exception as error:  # noqa: BLE001

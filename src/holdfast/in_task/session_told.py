@@ -19,10 +19,16 @@ class SessionTold(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
     The global step is fetched only when something is to be told: it may lie on another host.
     """
 
-    def __init__(self, loss: Any = None, *, compare: bool | None = None) -> None:
-        """`compare`: whether to compare the tasks; None: where they share parameter servers."""
+    def __init__(
+        self, loss: Any = None, *, dataset: Any = None, compare: bool | None = None
+    ) -> None:
+        """`dataset` is what the graph reads from: of the graph itself, only elements are known.
+
+        `compare`: whether to compare the tasks; None: where they share parameter servers.
+        """
         super().__init__()
         self._loss = loss
+        self._dataset = dataset
         self._compare = compare
         self._teller = teller()
         self._due_s = 0.0
@@ -38,7 +44,7 @@ class SessionTold(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
             self._fetches["loss"] = self._tensor(self._loss)
         compare, self._compare = self._compare, False
         if compare or (compare is None and place.cluster().get("ps")):
-            _compared()
+            _compared(self._dataset)
 
     def before_run(self, run_context: Any) -> Any:
         now_s = monotonic()
@@ -66,12 +72,12 @@ class SessionTold(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
         return v1.get_default_graph().get_tensor_by_name(name)
 
 
-def _compared() -> None:
+def _compared(dataset: Any) -> None:
     """What goes wrong while comparing is told, and stops nobody; a difference does."""
     from .agreeing import Disagreement, agree  # noqa: PLC0415 - the import of a hook stays cheap
 
     try:
-        agree()
+        agree(dataset=dataset)
     except Disagreement:
         raise
     except Exception as error:  # noqa: BLE001

@@ -1,8 +1,8 @@
 """Tells Holdfast how far the training is: small datagrams, dropped when nobody listens.
 
-Nothing here waits and nothing raises: a program trains as well without us. A step that is told
-costs less than a microsecond, and twice a second a datagram; of what did not get through, the
-newest counts, so that nothing is ever queued.
+Nothing here raises, and nothing but `drain` waits: a program trains as well without us. A step
+that is told costs less than a microsecond, and twice a second a datagram; of what did not get
+through, the newest counts, so that nothing is ever queued.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import math
 import os
 import socket
 from collections import deque
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from . import last_words, place
 
 SEND_EVERY_S = 0.5
 CONNECT_AGAIN_S = 2.0
+DRAIN_EVERY_S = 0.01
 VALUES_MAX, TEXT_MAX = 16, 64
 WAITING_MAX = 16  # messages that must not be lost, until somebody listens
 DATAGRAM_BYTES_MAX = 8_192
@@ -68,6 +69,13 @@ class Teller:
         """Something that happens once: kept until somebody listens."""
         if self._folder and self._task:
             self._waiting.append(self._encoded(message))
+            self._send_waiting()
+
+    def drain(self, within_s: float) -> None:
+        """Waits until what must not be lost is on its way: for who may end right after it."""
+        until_s = monotonic() + within_s
+        while self._waiting and self._socket is not None and monotonic() < until_s:
+            sleep(DRAIN_EVERY_S)  # whoever listens has more to do, and its queue is short
             self._send_waiting()
 
     def flush(self) -> None:

@@ -15,12 +15,29 @@ STOPPED = "Disagreement"  # how the exception is called that ends a program over
 
 def told_differences(evidence: Evidence) -> tuple[DifferenceTold, ...]:
     """Each difference that stops the training once, as told by who knew most about it."""
+    return tuple(fact for fact in _best_told(evidence) if fact.stops)
+
+
+def borne_differences(evidence: Evidence) -> tuple[DifferenceTold, ...]:
+    """Those with which the training goes on, but perhaps not as it is meant to.
+
+    Versions are a cause of their own; numbers of elements differ wherever files do.
+    """
+    return tuple(fact for fact in _best_told(evidence) if not fact.stops and _is_meant(fact))
+
+
+def _best_told(evidence: Evidence) -> Iterable[DifferenceTold]:
     found: dict[tuple[str, str], DifferenceTold] = {}
     for fact in evidence.of(DifferenceTold):
         key = (fact.about, fact.name)
-        if fact.stops and (key not in found or _known(fact) > _known(found[key])):
+        if key not in found or _known(fact) > _known(found[key]):
             found[key] = fact
-    return tuple(found.values())
+    return found.values()
+
+
+def _is_meant(fact: DifferenceTold) -> bool:
+    is_input = fact.name == "shard" or fact.name.startswith("batch size")
+    return fact.about == "graph" or (fact.about == "input" and is_input)
 
 
 def is_of_variables(fact: DifferenceTold) -> bool:
@@ -30,7 +47,8 @@ def is_of_variables(fact: DifferenceTold) -> bool:
 
 def odd_one(evidence: Evidence, told: Iterable[DifferenceTold]) -> TaskId | None:
     """The one task that differs from most in all of them; None: nobody, or more than one."""
-    odd = {name for fact in told for name in _minority(fact)}
+    builders = sum(1 for task in evidence.tasks if task.trains)
+    odd = {name for fact in told for name in _minority(fact, builders)}
     by_name = {str(task): task for task in evidence.tasks}
     return by_name.get(odd.pop()) if len(odd) == 1 else None
 
@@ -69,7 +87,11 @@ def _known(fact: DifferenceTold) -> int:
     return sum(map(len, fact.values.values()))
 
 
-def _minority(fact: DifferenceTold) -> list[str]:
+def _minority(fact: DifferenceTold, builders: int) -> Iterable[str]:
+    """Who differs from most of all that build; not of those that are known by now."""
+    if fact.odd:
+        return fact.odd
     groups = sorted(fact.values.values(), key=len, reverse=True)
     others = [name for group in groups[1:] for name in group]
-    return others if groups and len(groups[0]) > len(others) else ["", "nobody"]
+    enough = bool(groups) and 2 * len(groups[0]) > max(builders, _known(fact))
+    return others if enough else ["", "nobody"]

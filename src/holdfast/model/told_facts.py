@@ -25,9 +25,10 @@ class LossTold(Fact):
 class DifferenceTold(Fact):
     """Before its first step a task has found that not all tasks have built the same."""
 
-    about: str  # variable, layer, optimizer, loss, strategy, input, version, setting
+    about: str  # variable, layer, optimizer, loss, strategy, graph, input, version, setting
     name: str  # which variable, layer or setting
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what -> the tasks with it
+    odd: tuple[str, ...] = ()  # who differs from most of all tasks, as far as the program knew
     stops: bool = True  # whether the program ends over it
 
 

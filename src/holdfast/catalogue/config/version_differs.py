@@ -21,7 +21,8 @@ When the difference is harmless, which is common: only different major versions 
 are an error. Five mixes of TensorFlow 2.15 and 2.21 that were tried trained to the end.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import VersionsSeen
@@ -44,19 +45,28 @@ Signature = tuple[tuple[str, str], ...]
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
-    last = {
-        (seen.task, seen.host if seen.task is None else ""): seen
-        for seen in (*versions_told(evidence), *evidence.of(VersionsSeen))
-    }
     groups: dict[Signature, list[VersionsSeen]] = {}
-    for seen in last.values():
+    for seen in _last(evidence):
         groups.setdefault(_signature(seen), []).append(seen)
     ordered = sorted(groups.values(), key=len, reverse=True)
     most = ordered[0][0] if ordered else None
     for group in ordered[1:]:
         if most is not None and (differ := _differences(most, group[0])):
-            majority = len(ordered[0]) > len(group)
+            # While some have not loaded it yet, the first few may be the wrong ones.
+            majority = 2 * len(ordered[0]) > max(len(evidence.tasks), sum(map(len, ordered)))
             yield _proof(ordered[0], group, differ, majority=majority)
+
+
+def _last(evidence: Evidence) -> Iterable[VersionsSeen]:
+    """The newest of each task or host; what a program says of itself counts more than a look."""
+    last = {
+        (seen.task, seen.host if seen.task is None else ""): seen
+        for seen in evidence.of(VersionsSeen)
+    }
+    for told in versions_told(evidence):
+        seen = last.get((told.task, ""), told)
+        last[told.task, ""] = replace(seen, versions={**seen.versions, **told.versions})
+    return last.values()
 
 
 def _signature(seen: VersionsSeen) -> Signature:
