@@ -5,10 +5,10 @@ BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo check docs hosts test bench bench-faults lock clean
+.PHONY: help env demo check docs hosts test bench bench-faults bench-recovery lock clean
 
 help: ## Show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 env: $(MADE) ## Make .venv with everything the tests need, TensorFlow included
 
@@ -70,6 +70,9 @@ bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judg
 
 bench-faults: $(MADE) hosts ## Strike jobs while they train, in 100 ways, and judge what is said (1 hour)
 	$(BIN)/python -m bench.running
+
+bench-recovery: $(MADE) hosts ## Strike jobs that are brought back, in every role, and judge what came of it (half an hour)
+	$(BIN)/python -m bench.recovering
 
 lock: $(MADE) ## Renew requirements.lock
 	$(BIN)/python tools/lock.py

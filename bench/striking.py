@@ -119,20 +119,24 @@ def _options(scenario: Scenario, stage: Stage) -> list[str]:
     options = ["--steps", str(steps), "--step-ms", f"{scenario.step_ms:g}"]
     options += ["--step-by", scenario.step_by, "--checkpoint-dir", str(stage.checkpoint_dir)]
     options += ["--save-every-s", f"{max(SAVE_EVERY_S, 2 * step_s):g}"]
-    options += ["--fault-at-file", str(stage.fault_at)]
     if scenario.moment is Moment.FIRST_STEP:
         options += ["--first-step-s", f"{FIRST_STEP_S:g}"]
+    return [*options, *fault_options(what, stage), *scenario.options]
+
+
+def fault_options(what: Strike, stage: Stage) -> list[str]:
+    """By which the program commits the fault itself, once it is told to."""
+    options = ["--fault-at-file", str(stage.fault_at)]
     if what.commits:
-        options += ["--fail-how", what.commits, "--fail-task", scenario.task]
+        options += ["--fail-how", what.commits, "--fail-task", stage.task]
         options += ["--fail-when", str(stage.trigger)]
-    named = [word.replace("{task}", scenario.task) for word in what.options]
-    return [*options, *named, *scenario.options]
+    return [*options, *(word.replace("{task}", stage.task) for word in what.options)]
 
 
 def _struck(scenario: Scenario, job: StruckJob, began_s: float) -> Row:
     what, expected = STRIKES[scenario.strike], scenario.expected
     _await(scenario.moment, job, step_s=scenario.step_ms / 1000)
-    _strike_now(what, scenario, job)
+    strike_now(what, job, step_s=scenario.step_ms / 1000)
     watch_s = what.watch_s if expected.silent else scenario.limit_s + LATE_S
     if what.since is Since.DEATH and not expected.silent:
         job.until(lambda: job.died_s or _answer(job, expected, what), DIES_S_MAX)
@@ -185,16 +189,16 @@ def _files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def _strike_now(what: Strike, scenario: Scenario, job: StruckJob) -> None:
+def strike_now(what: Strike, job: StruckJob, *, step_s: float) -> None:
+    task = job.stage.task
     with contextlib.suppress(OSError):  # it may be gone already
-        job.watch_death(scenario.task)
+        job.watch_death(task)
     job.struck_s = time.time()
     if what.do:
-        what.do(job, scenario.task)
+        what.do(job, task)
     if what.commits:
         job.stage.trigger.touch()
-        within_s = COMMITS_S_MAX + 2 * scenario.step_ms / 1000
-        if not job.until(job.stage.fault_at.exists, within_s):
+        if not job.until(job.stage.fault_at.exists, COMMITS_S_MAX + 2 * step_s):
             raise RuntimeError(f"the fault was not committed: see {job.stage.folder}")
     if job.stage.fault_at.exists():
         job.struck_s = float(job.stage.fault_at.read_text())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from bench.cluster import WORKLOADS
+from bench.cluster import WORKLOADS, Workload
 from bench.network import Network
 
 from holdfast.logdir.journal import read_journal
@@ -36,7 +36,9 @@ class Stage:
     workload: str
     task: str  # who is struck
     folder: Path
+    program: Workload | None = None  # where it is not the one that is known by that name
     options: list[str] = field(default_factory=list)
+    run_options: list[str] = field(default_factory=list)  # more for `holdfast run`
     wrap: list[str] = field(default_factory=list)  # a program in front of every task
     cgroup: Path | None = None
     net: Network | None = None
@@ -44,8 +46,12 @@ class Stage:
     addresses: Mapping[str, str] = field(default_factory=dict)  # none: Holdfast chooses
 
     @property
+    def played(self) -> Workload:
+        return self.program or WORKLOADS[self.workload]
+
+    @property
     def roles(self) -> Mapping[str, int]:
-        return WORKLOADS[self.workload].roles
+        return self.played.roles
 
     @property
     def tasks(self) -> list[str]:
@@ -69,10 +75,10 @@ class Stage:
 
     def arguments(self) -> list[str]:
         """Those of `holdfast run`: a job file where the addresses are ours to say."""
-        command = [*self.wrap, *WORKLOADS[self.workload].command(*self.options)]
-        options = ["--run-dir", str(self.folder / "run")]
+        command = [*self.wrap, *self.played.command(*self.options)]
+        options = ["--run-dir", str(self.folder / "run"), *self.run_options]
         if not self.addresses:
-            roles = WORKLOADS[self.workload].run_options()
+            roles = self.played.run_options()
             return [*options, "--grace-s", str(GRACE_S), *roles, "--", *command]
         job = self.folder / "job.toml"
         roles = [

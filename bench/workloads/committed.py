@@ -66,10 +66,15 @@ class Faults:
             "grow": self._grow_on,
             "flood": flood,
         }
-        if self._told.fail_how in lasting:
-            lasting[self._told.fail_how]()
+        how = self._told.fail_how
+        if how in lasting:
+            lasting[how]()
+        elif how in faulty.DAMAGES:
+            # Between two steps nobody saves: what is damaged is whole, and stays the newest.
+            damage_newest(Path(self._told.checkpoint_dir or ""), how)
+            fail("sigkill-self")
         else:
-            fail(self._told.fail_how)
+            fail(how)
 
     def _straggle(self) -> None:
         usual_s = max(self._told.step_s, STEP_S_LEAST)
@@ -186,6 +191,16 @@ def open_too_many() -> NoReturn:
     kept = []
     while True:
         kept.append(Path(__file__).open())  # noqa: SIM115 - that is the fault
+
+
+def damage_newest(folder: Path, how: str) -> None:
+    """As a full disk, a lost host or a careless hand leaves the checkpoint that comes next."""
+    newest = (folder / "checkpoint").read_text().partition('"')[2].partition('"')[0]
+    shard = folder / f"{newest}.data-00000-of-00001"
+    if how == "no-index":
+        (folder / f"{newest}.index").unlink()
+    else:
+        os.truncate(shard, shard.stat().st_size // 2 if how == "cut-shard" else 0)
 
 
 STANDSTILLS: dict[str, Callable[[], None]] = {

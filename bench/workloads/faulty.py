@@ -6,10 +6,12 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 
+DAMAGES = ("cut-shard", "no-index", "empty-shard")  # of the newest checkpoint; then it is killed
 FAILURES = (
     *("exception", "exit0", "exit1", "segfault", "abort", "sigkill-self"),
     *("deadlock", "self-deadlock", "orphaned-lock", "livelock"),
     *("straggler", "slow-input", "flood", "grow", "many-files"),
+    *DAMAGES,
 )
 DIFFERENCES = ("shape", "dtype", "graph")
 
@@ -26,6 +28,9 @@ class Options:
     evaluate_for_s: float
     checkpoint_dir: str | None
     save_every_s: float | None  # None: every so many steps
+    save_every_steps: int | None  # None: as many as the workload thinks right
+    report_every_steps: int | None  # the same
+    notes: str | None  # the folder in which each task writes down what it does
     fail_how: str
     fail_at_step: float  # infinity: never
     fail_after_s: float  # infinity: never
@@ -51,7 +56,8 @@ def options(*, stepless: Collection[str], flags: Collection[str] = ()) -> Option
     given = parser.parse_args()
     _refuse_nonsense(parser, given, stepless)
     here = os.environ.get("HOLDFAST_TASK", "")  # faults have no task to strike without it
-    fails = given.fail_task == here
+    attempt = int(os.environ.get("HOLDFAST_ATTEMPT", "1"))
+    fails = given.fail_task == here and attempt <= given.fail_attempts
     step_s = given.step_ms / 1000
     return Options(
         steps=given.steps,
@@ -62,8 +68,11 @@ def options(*, stepless: Collection[str], flags: Collection[str] = ()) -> Option
         evaluate_for_s=given.evaluate_for_s,
         checkpoint_dir=given.checkpoint_dir,
         save_every_s=given.save_every_s,
+        save_every_steps=given.save_every_steps,
+        report_every_steps=given.report_every_steps,
+        notes=given.notes,
         fail_how=given.fail_how,
-        fail_at_step=given.fail_at if fails else math.inf,
+        fail_at_step=given.fail_at + (attempt - 1) * given.fail_later_by if fails else math.inf,
         fail_after_s=given.fail_after_s if fails else math.inf,
         fail_when=given.fail_when if fails else None,
         fault_at_file=given.fault_at_file if fails or given.differ_task == here else None,
@@ -98,7 +107,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--evaluate-for-s", type=float, default=0, metavar="SECONDS")
     parser.add_argument("--checkpoint-dir", help="save here, and resume from here")
     parser.add_argument("--save-every-s", type=float, metavar="SECONDS")
+    parser.add_argument("--save-every-steps", type=int, metavar="STEPS")
+    parser.add_argument("--report-every-steps", type=int, metavar="STEPS")
+    parser.add_argument("--notes", metavar="FOLDER", help="write down each step and save here")
     parser.add_argument("--fail-at", type=int, default=math.inf, metavar="STEP")
+    parser.add_argument("--fail-later-by", type=int, default=0, help="steps, with each attempt")
+    parser.add_argument("--fail-attempts", type=int, default=math.inf, help="the first so many")
     parser.add_argument("--fail-after-s", type=float, default=math.inf, metavar="SECONDS")
     parser.add_argument("--fail-when", metavar="FILE", help="as soon as this file is there")
     parser.add_argument("--fail-how", choices=FAILURES, default="exception")

@@ -1,11 +1,13 @@
 """A healthy MultiWorkerMirroredStrategy job: every task trains the same line in lockstep."""
 
+import contextlib
 import tempfile
 
 import faulty
 import model_input
 import tensorflow as tf
 from committed import Faults
+from notes import Notes
 from pace import Pace, computed
 
 LEARNING_RATE = 0.02
@@ -26,7 +28,8 @@ def main() -> None:
 def train(
     strategy: tf.distribute.Strategy, told: faulty.Options, faults: Faults, scratch: str
 ) -> None:
-    pace = Pace(told, faults)
+    pace, leads = Pace(told, faults), is_chief(strategy)
+    notes = Notes(told.notes)
     with strategy.scope():
         weights, bias = variables(told, faults)
     done = tf.Variable(0, dtype=tf.int64, name="done")
@@ -37,7 +40,7 @@ def train(
         if newest:
             saved.restore(newest).assert_consumed()
         # Every task must take part in a save, but only the chief's copy is kept.
-        kept = told.checkpoint_dir if is_chief(strategy) else scratch
+        kept = told.checkpoint_dir if leads else scratch
         saver = tf.train.CheckpointManager(saved, kept, max_to_keep=2)
 
     def batches_of_one_task(_context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -46,14 +49,17 @@ def train(
     batches = iter(strategy.distribute_datasets_from_function(batches_of_one_task))
     train_step = step_function(strategy, weights, bias, told, pace)
     print("training begins", flush=True)
+    notes.begins(int(done))
     for step in range(int(done) + 1, told.steps + 1):
         loss = train_step(batches)
+        notes.stepped(step, loss)
         if pace.reports(step):
             print(f"step {step} loss {float(loss):.3f}", flush=True)
         if saver and pace.saves(step):
             done.assign(step)
-            saver.save(checkpoint_number=step)
-        if is_chief(strategy):
+            with notes.save(step) if leads else contextlib.nullcontext():
+                saver.save(checkpoint_number=step)
+        if leads:
             pace.evaluate()
         faults.step_done(step)
         pace.rest()

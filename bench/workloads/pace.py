@@ -24,7 +24,8 @@ class Pace:
 
     def reports(self, step: int) -> bool:
         """Whether this step is worth a line: not each of them, if they are short."""
-        passed = step // REPORT_EVERY_STEPS > self._reported_step // REPORT_EVERY_STEPS
+        every = self._told.report_every_steps or REPORT_EVERY_STEPS
+        passed = step // every > self._reported_step // every
         late = time.monotonic() - self._reported_s >= REPORT_EVERY_S
         if not (passed or late or step >= self._told.steps):
             return False
@@ -33,7 +34,7 @@ class Pace:
 
     def saves(self, step: int) -> bool:
         """By the number of the step alone: all tasks must come to the same answer."""
-        every = SAVE_EVERY_STEPS
+        every = self._told.save_every_steps or SAVE_EVERY_STEPS
         if self._told.save_every_s is not None:
             every = max(1, round(self._told.save_every_s / max(self._told.step_s, STEP_S_LEAST)))
         return step % every == 0 or step == self._told.steps

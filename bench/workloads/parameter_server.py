@@ -4,6 +4,7 @@ import faulty
 import model_input
 import tensorflow as tf
 from committed import Faults
+from notes import Notes
 from pace import Pace, computed
 
 LEARNING_RATE = 0.02
@@ -39,7 +40,7 @@ def serve(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> None:
 def train(
     resolver: tf.distribute.cluster_resolver.ClusterResolver, told: faulty.Options, faults: Faults
 ) -> None:
-    pace = Pace(told, faults)
+    pace, notes = Pace(told, faults), Notes(told.notes)
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     strategy = tf.distribute.ParameterServerStrategy(resolver)
@@ -47,6 +48,7 @@ def train(
     with strategy.scope():
         weights = tf.Variable(tf.zeros([len(model_input.SLOPES), 1]), name="weights")
         bias = tf.Variable(tf.zeros([1]), name="bias")
+        latest = tf.Variable(0.0, name="latest")  # loss; of a worker that dies nothing is fetched
     done = tf.Variable(0, dtype=tf.int64, name="done")
     saver = None
     if told.checkpoint_dir:
@@ -54,17 +56,22 @@ def train(
         saver = tf.train.CheckpointManager(saved, told.checkpoint_dir, max_to_keep=2)
         saver.restore_or_initialize()
     batches = iter(coordinator.create_per_worker_dataset(model_input.fast))
-    train_step = step_function(strategy, weights, bias, told, pace)
+    train_step = step_function(strategy, (weights, bias, latest), told, pace)
     print("training begins", flush=True)
+    notes.begins(int(done))
     for step in range(int(done) + 1, told.steps + 1):
-        loss = coordinator.schedule(train_step, args=(batches,))
-        if pace.reports(step):
+        coordinator.schedule(train_step, args=(batches,))
+        reports = pace.reports(step)
+        if reports or notes.are_kept:
             coordinator.join()
-            print(f"step {step} loss {loss.fetch():.3f}", flush=True)
+            notes.stepped(step, latest)
+        if reports:
+            print(f"step {step} loss {float(latest):.3f}", flush=True)
         if saver and pace.saves(step):
             coordinator.join()
             done.assign(step)
-            saver.save(checkpoint_number=step)
+            with notes.save(step):
+                saver.save(checkpoint_number=step)
         pace.evaluate()
         faults.step_done(step)
         pace.rest()
@@ -72,17 +79,19 @@ def train(
 
 def step_function(
     strategy: tf.distribute.Strategy,
-    weights: tf.Variable,
-    bias: tf.Variable,
+    variables: tuple[tf.Variable, tf.Variable, tf.Variable],
     told: faulty.Options,
     pace: Pace,
 ) -> tf.types.experimental.PolymorphicFunction:
+    weights, bias, latest = variables
+
     def replica_step(features: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((features @ weights + bias - labels) ** 2)
         slopes = tape.gradient(loss, [weights, bias])
         for variable, slope in zip([weights, bias], slopes, strict=True):
             variable.assign_sub(LEARNING_RATE * slope)
+        latest.assign(loss)
         return computed(loss, told.step_compute_s)
 
     def train_step(batches: tf.data.Iterator) -> tf.Tensor:

@@ -7,7 +7,9 @@ import faulty
 import model_input
 import tensorflow.compat.v1 as tf
 from committed import Faults
+from notes import Notes
 from pace import SAVE_EVERY_STEPS, Pace, computed
+from session_notes import NotedBeginning, NotedSaves
 
 CHIEF_POLL_S = 1
 LEARNING_RATE = 0.02
@@ -94,22 +96,25 @@ def train(
     faults: Faults,
     fetches: tuple[tf.Tensor, tf.Tensor],
 ) -> None:
-    pace = Pace(told, faults)
+    pace, notes, scaffold = Pace(told, faults), Notes(told.notes), tf.train.Scaffold()
     with tf.train.MonitoredTrainingSession(
         master=target,
         is_chief=is_chief,
         checkpoint_dir=told.checkpoint_dir,
-        save_checkpoint_secs=told.save_every_s,
-        save_checkpoint_steps=None if told.save_every_s else SAVE_EVERY_STEPS,
+        scaffold=scaffold,
+        save_checkpoint_secs=None,
+        save_checkpoint_steps=None,
         save_summaries_steps=0,
         log_step_count_steps=0,
-        hooks=[tf.train.StopAtStepHook(last_step=told.steps)],
+        hooks=[tf.train.StopAtStepHook(last_step=told.steps), NotedBeginning(notes)],
+        chief_only_hooks=savers(told, notes, scaffold),
         config=config,
     ) as session:
         print("training begins", flush=True)
         pace.first_step()
         while not session.should_stop():
             loss, step = session.run(fetches)
+            notes.stepped(step, loss)
             if pace.reports(step):
                 print(f"step {step} loss {loss:.3f}", flush=True)
             if is_chief:
@@ -117,6 +122,24 @@ def train(
             # The other workers take steps too, so this one may never see the exact number.
             faults.step_done(step)
             pace.rest()
+
+
+def savers(
+    told: faulty.Options, notes: Notes, scaffold: tf.train.Scaffold
+) -> list[tf.train.CheckpointSaverHook]:
+    """What the session would make by itself, with somebody who listens."""
+    if not told.checkpoint_dir:
+        return []
+    steps = None if told.save_every_s else told.save_every_steps or SAVE_EVERY_STEPS
+    return [
+        tf.train.CheckpointSaverHook(
+            told.checkpoint_dir,
+            save_secs=told.save_every_s,
+            save_steps=steps,
+            scaffold=scaffold,
+            listeners=[NotedSaves(notes)],
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -232,6 +232,42 @@ def test_a_task_that_ends_is_forgotten(job: Job) -> None:
     os.close(gone.streams["out"])
 
 
+def test_one_that_is_started_again_has_told_no_step_by_what_was_written_before_it(
+    job: Job,
+) -> None:
+    home = job.start(WORKER)
+    assert of(StepsSeen, job.train(3))
+    first = job.tasks.pop(WORKER)
+    job.processes[-1].kill()
+    job.processes[-1].wait()
+    job.look(1)
+    with (home / "out").open("ab") as out:
+        waits = [sys.executable, "-c", "import signal; signal.pause()"]
+        again = subprocess.Popen(waits, stdout=out)
+    job.processes.append(again)
+    job.tasks[WORKER] = Watched(
+        task=WORKER, pid=again.pid, address="", streams=first.streams, main=again.pid
+    )
+    assert of(StepsSeen, job.look(3)) == []
+    with (home / "out").open("ab") as out:
+        out.write(b"step 7 loss 0.5\n")
+    (told,) = of(StepsSeen, job.look(1))
+    assert told.step == 7, "what it tells itself counts, though it is less"
+
+
+def test_the_last_step_of_a_task_that_ended_is_told_by_its_output(job: Job) -> None:
+    home = job.start(WORKER)
+    (first,) = of(StepsSeen, job.train(1))
+    watched = job.tasks.pop(WORKER)
+    job.processes[-1].kill()
+    job.processes[-1].wait()
+    with (home / "out").open("ab") as out:
+        out.write(b"\nstep 4711 loss 0.5\n")
+    (last,) = of(StepsSeen, list(job.progress.last_step(WORKER, watched, job.at_s)))
+    assert (last.step, last.source) == (4711, first.source)
+    os.close(watched.streams["out"])
+
+
 def test_who_wakes_ten_times_less_often_than_the_others_is_slow(job: Job) -> None:
     slower = TRAINS.replace("time.sleep(0.003)", "time.sleep(0.03)")
     job.start(WORKER)

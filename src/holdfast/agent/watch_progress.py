@@ -78,6 +78,7 @@ class ProgressLook:
     def __init__(self, host: str) -> None:
         self._host = host
         self._tasks: dict[TaskId, _Task] = {}
+        self._started: dict[TaskId, int] = {}  # the process that was last started for each
         self._intervals: deque[float] = deque(maxlen=INTERVALS_KEPT)
         self._looked_s: float | None = None
         self._waiting = AnyOf(WAITING_WORDS)
@@ -132,9 +133,13 @@ class ProgressLook:
     def _known(self, task: TaskId, watched: Watched) -> _Task:
         pid = watched.main or watched.pid
         known = self._tasks.get(task)
-        if known is None or known.pid != pid:
+        is_again = self._started.setdefault(task, watched.pid) != watched.pid
+        self._started[task] = watched.pid
+        if known is None or known.pid != pid or is_again:
             fresh = _Task(pid, Movement(is_server=task.role in SERVERS))
-            if known is not None:  # a wrapper has started the real one: its output goes on
+            if is_again:  # what is in its files by now was written by the one before it
+                fresh.output.new(watched.streams)
+            elif known is not None:  # a wrapper has started the real one: its output goes on
                 fresh.output, fresh.steps, fresh.step = known.output, known.steps, known.step
             known = self._tasks[task] = fresh
         return known
@@ -180,10 +185,7 @@ class ProgressLook:
             waiting = self._waiting.first(piece, 0) >= 0
             waits = waits or waiting
             spoke = spoke or not waiting or self._says_more(piece)
-        if watched.told_step >= 0:
-            self._believe(known, watched.told_step)
-        elif known.steps.step > known.step:
-            known.step, known.source = known.steps.step, known.steps.source
+        self._advance(known, watched)
         if at_s - known.traced_s >= TRACES_EVERY_S:
             known.traced_s = at_s
             spoke = self._look_at_traces(known) or spoke
@@ -191,6 +193,13 @@ class ProgressLook:
         if stepped:
             known.pace.append((at_s, known.step))
         return stepped, spoke, waits
+
+    def _advance(self, known: _Task, watched: Watched) -> None:
+        """To the step that was told last, by the program itself or by its output."""
+        if watched.told_step >= 0:
+            self._believe(known, watched.told_step)
+        elif known.steps.step > known.step:
+            known.step, known.source = known.steps.step, known.steps.source
 
     def _believe(self, known: _Task, step: int) -> None:
         """What its program itself says counts, whatever was read in its output before."""
@@ -240,11 +249,15 @@ class ProgressLook:
             known.pace.popleft()
 
     def last_step(self, task: TaskId, watched: Watched, at_s: float) -> Iterator[Fact]:
-        """How far a task has come that has ended, where its program has told it."""
+        """How far a task has come that has ended: told by its program, or by its output."""
         known = self._tasks.get(task)
-        if known is not None and watched.told_step >= 0:
-            self._believe(known, watched.told_step)
-            yield from self._rest_facts(task, known, at_s)
+        if known is None:
+            return
+        for piece in known.output.new(watched.streams):
+            known.steps = steps_told(piece, known.steps)
+        self._advance(known, watched)
+        if known.step_told != known.step:
+            yield self._steps(task, known, at_s)
 
     def _rest_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
         """The step at which it came to rest: what is lost is counted from there."""
