@@ -5,7 +5,7 @@ BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo check docs hosts test bench bench-faults lock clean
+.PHONY: help env demo check docs hosts test bench bench-faults bench-agree lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -67,6 +67,9 @@ bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judg
 
 bench-faults: $(MADE) hosts ## Strike jobs while they train, in 100 ways, and judge what is said (1 hour)
 	$(BIN)/python -m bench.running
+
+bench-agree: $(MADE) ## Let one task differ from the others, in 50 ways, and judge what is said (20 minutes)
+	$(BIN)/python -m bench.agreeing
 
 lock: $(MADE) ## Renew requirements.lock
 	$(BIN)/python tools/lock.py
