@@ -5,7 +5,7 @@ BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo check docs hosts test bench bench-faults bench-recovery lock clean
+.PHONY: help env demo check docs hosts test bench bench-faults bench-recovery bench-agree lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -73,6 +73,9 @@ bench-faults: $(MADE) hosts ## Strike jobs while they train, in 100 ways, and ju
 
 bench-recovery: $(MADE) hosts ## Strike jobs that are brought back, in every role, and judge what came of it (half an hour)
 	$(BIN)/python -m bench.recovering
+
+bench-agree: $(MADE) ## Let one task differ from the others, in 50 ways, and judge what is said (20 minutes)
+	$(BIN)/python -m bench.agreeing
 
 lock: $(MADE) ## Renew requirements.lock
 	$(BIN)/python tools/lock.py

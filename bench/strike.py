@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from bench.fault import SILENT, Told
 from bench.network import available
+from bench.output.envs import NotAvailableError, bin_of
 from bench.surroundings import CGROUPS
 
 if TYPE_CHECKING:
@@ -60,9 +61,14 @@ class Strike:
     live: bool = True  # False: it may be said in the report alone, after the whole time
     watch_s: float = 15.0  # how long silence must last, where nothing must be said
     needs: tuple[str, ...] = ()  # programs, and cgroup controllers with a slash before them
+    env: str = ""  # an environment of bench/output/envs.py, beside ours
 
     def lacks(self) -> str:
         """Why this machine cannot strike so; empty: it can."""
+        try:
+            _ = bin_of(self.env) if self.env else None
+        except NotAvailableError as error:
+            return f"{self.env} cannot be installed here: {error}"
         if self.needs and os.geteuid() != 0:
             return "takes root"
         for need in self.needs:

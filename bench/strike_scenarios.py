@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from bench.fault import SILENT, told
-from bench.strike import Moment
+from bench.strike import SLOW_S, Moment
 from bench.striking import Scenario
 
 MIRRORED = partial(Scenario, workload="mirrored")
@@ -68,6 +68,10 @@ def deaths() -> Iterator[Scenario]:
     yield MIRRORED(strike="other-graph", task="worker:1")
     yield SESSION(strike="other-shape", task="worker:1")
     yield SESSION(strike="other-dtype", task="worker:1")
+    yield SESSION(strike="other-graph", task="worker:1", within_s=SLOW_S)
+    yield MIRRORED(strike="other-input", task="worker:1")
+    for workload in (MIRRORED, SERVERS, SESSION):
+        yield workload(strike="other-version", task="worker:1", moment=Moment.START)
 
 
 def standstills() -> Iterator[Scenario]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.network import Network
+from bench.output.envs import bin_of
 
 if TYPE_CHECKING:
     from bench.strike import Surroundings
@@ -38,6 +39,26 @@ if os.environ["HOLDFAST_TASK"] == sys.argv[1] and subprocess.Popen(sys.argv[2:])
     print("started again", file=sys.stderr, flush=True)
 os.execvp(sys.argv[2], sys.argv[2:])
 """
+# One task runs the same program in another environment.
+ELSEWHERE = """
+import os, sys
+task, python, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+if os.environ["HOLDFAST_TASK"] == task:
+    command[0] = python
+os.execv(command[0], command)
+"""
+
+
+def in_env(name: str) -> "Surroundings":
+    """The struck task runs in an environment of its own: other versions of everything."""
+
+    @contextlib.contextmanager
+    def around(stage: "Stage") -> Iterator[None]:
+        python = str(bin_of(name) / "python")
+        stage.wrap = [PYTHON, "-c", ELSEWHERE, stage.task, python, *stage.wrap]
+        yield
+
+    return around
 
 
 def cgroup(controller: str, **settings: int) -> "Surroundings":

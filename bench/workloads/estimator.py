@@ -6,17 +6,17 @@ It takes TensorFlow 2.15, the last one with estimators: `bench.output.envs` make
 import tempfile
 import time
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
+import compared
 import faulty
+import model_input
 import tensorflow as tf
 from committed import Faults
 from notes import Notes
 from session_notes import NotedBeginning, NotedSaves
 
-ROWS = 128
-BATCH = 16
-SLOPES = ((2.0,), (-1.0,), (0.5,), (3.0,))
-LABEL_NOISE = 0.3
 LEARNING_RATE = 0.02
 REPORT_EVERY_STEPS = 20
 SAVE_EVERY_S = 5.0
@@ -26,30 +26,33 @@ CHIEF_POLL_S = 0.5
 STEPLESS = ("ps", "evaluator")
 LOSS = "loss"
 HOOK = "--hook"  # Holdfast's own
+AGREE_INPUT = "--agree-input"  # in the function that makes it: no hook knows of the dataset
 
 
 def main() -> None:
-    told = faulty.options(stepless=STEPLESS, flags=[HOOK])
+    told = faulty.options(stepless=STEPLESS, flags=[HOOK, compared.AGREE, AGREE_INPUT])
+    compared.pretend(told)
     secs = None if told.save_every_steps else told.save_every_s or SAVE_EVERY_S
     config = tf.estimator.RunConfig(
         model_dir=told.checkpoint_dir or tempfile.mkdtemp(prefix="holdfast-estimator-"),
         save_checkpoints_secs=secs,
         save_checkpoints_steps=told.save_every_steps,
+        # By default each worker begins 5 s after the one before it, and who compares waits for it.
+        experimental_max_worker_delay_secs=0 if compared.asked(told) else None,
     )
     faults, notes = Faults(told), Notes(told.notes)
     faults.start(in_steps=config.task_type not in STEPLESS)
-    if config.task_type == "worker" and not config.is_chief:
-        wait_for_chief(config.model_dir)
+    waits = config.task_type == "worker" and not config.is_chief
+    steps = Steps(told, faults, notes, after_chief=config.model_dir if waits else "")
+    hooks = [NotedBeginning(notes), *compared.hooks(told, loss=None), steps, *own_hooks(told)]
+    read = partial(batches, told)
     tf.estimator.train_and_evaluate(
-        tf.estimator.Estimator(model, config=config),
+        tf.estimator.Estimator(model, config=config, params={"differs": told.differs}),
         tf.estimator.TrainSpec(
-            batches,
-            max_steps=told.steps,
-            hooks=[NotedBeginning(notes), Steps(faults, notes), *own_hooks(told)],
-            saving_listeners=[NotedSaves(notes)],
+            read, max_steps=told.steps, hooks=hooks, saving_listeners=[NotedSaves(notes)]
         ),
         tf.estimator.EvalSpec(
-            batches, steps=EVALUATE_STEPS, start_delay_secs=1, throttle_secs=EVALUATE_EVERY_S
+            read, steps=EVALUATE_STEPS, start_delay_secs=1, throttle_secs=EVALUATE_EVERY_S
         ),
     )
     print("done", flush=True)
@@ -72,10 +75,18 @@ def own_hooks(told: faulty.Options) -> list[tf.estimator.SessionRunHook]:
 class Steps(tf.estimator.SessionRunHook):  # type: ignore[misc]  # it ships no types
     """Tells of the steps of all workers together, and fails when it is time."""
 
-    def __init__(self, faults: Faults, notes: Notes) -> None:
+    def __init__(
+        self, told: faulty.Options, faults: Faults, notes: Notes, *, after_chief: str
+    ) -> None:
+        self._told = told
+        self._after_chief = after_chief
         self._faults = faults
         self._notes = notes
         self._reported = 0
+
+    def begin(self) -> None:
+        if self._after_chief:
+            wait_for_chief(self._after_chief)
 
     def after_create_session(
         self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
@@ -103,21 +114,27 @@ class Steps(tf.estimator.SessionRunHook):  # type: ignore[misc]  # it ships no t
         time.sleep(self._faults.step_pause_s)
 
 
-def batches() -> tf.data.Dataset:
-    features = tf.random.normal([ROWS, len(SLOPES)], seed=1)
-    noise = tf.random.normal([ROWS, 1], 1.0, LABEL_NOISE, seed=2)
-    labels = features @ tf.constant(SLOPES) + noise
-    dataset = tf.data.Dataset.from_tensor_slices(({"x": features}, labels))
-    return dataset.repeat().batch(BATCH)
+def batches(told: faulty.Options) -> tf.data.Dataset:
+    read = model_input.fast().map(lambda features, labels: ({"x": features}, labels))
+    dataset = model_input.differing(read, told.differs)
+    if AGREE_INPUT in told.flags:
+        compared.compare(told, dataset=dataset)
+    return dataset
 
 
 def model(
-    features: Mapping[str, tf.Tensor], labels: tf.Tensor, mode: str
+    features: Mapping[str, tf.Tensor], labels: tf.Tensor, mode: str, params: Mapping[str, Any]
 ) -> tf.estimator.EstimatorSpec:
-    weights = tf.compat.v1.get_variable("weights", [len(SLOPES), 1])
-    bias = tf.compat.v1.get_variable("bias", [1])
-    loss = tf.reduce_mean((features["x"] @ weights + bias - labels) ** 2, name=LOSS)
-    optimizer = tf.compat.v1.train.GradientDescentOptimizer(LEARNING_RATE)
+    v1, differs = tf.compat.v1, params["differs"]
+    size, kind = 2 if differs == "shape" else 1, tf.float64 if differs == "dtype" else tf.float32
+    weights = v1.get_variable("weights", [len(model_input.SLOPES), 1])
+    bias = tf.cast(v1.get_variable("bias", [size], kind), tf.float32)
+    if differs == "graph":
+        bias = bias + v1.get_variable("extra", [1])
+    wrong = features["x"] @ weights + bias - tf.cast(labels, tf.float32)
+    loss = tf.reduce_mean(tf.abs(wrong) if differs == "loss" else wrong**2, name=LOSS)
+    kinds = {"optimizer": v1.train.AdagradOptimizer}
+    optimizer = kinds.get(differs, v1.train.GradientDescentOptimizer)(LEARNING_RATE)
     train = optimizer.minimize(loss, global_step=tf.compat.v1.train.get_global_step())
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
 

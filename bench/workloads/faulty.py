@@ -13,7 +13,12 @@ FAILURES = (
     *("straggler", "slow-input", "flood", "grow", "many-files"),
     *DAMAGES,
 )
-DIFFERENCES = ("shape", "dtype", "graph")
+DIFFERENCES = (
+    *("shape", "dtype", "graph"),
+    *("loss", "optimizer", "rate"),
+    *("element", "batch", "sharding", "shard"),
+    *("version", "silence"),  # a version that is only pretended; who does not compare at all
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 import contextlib
 import tempfile
 
+import compared
 import faulty
 import model_input
 import tensorflow as tf
@@ -14,8 +15,9 @@ LEARNING_RATE = 0.02
 
 
 def main() -> None:
-    told = faulty.options(stepless=())
+    told = faulty.options(stepless=(), flags=[compared.AGREE])
     faults = Faults(told)
+    compared.pretend(told)
     faults.start(in_steps=True)
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -30,8 +32,15 @@ def train(
 ) -> None:
     pace, leads = Pace(told, faults), is_chief(strategy)
     notes = Notes(told.notes)
+
+    def batches_of_one_task(_context: tf.distribute.InputContext | None) -> tf.data.Dataset:
+        read = model_input.slow(faults) if told.slow_input_s else model_input.fast()
+        return model_input.differing(read, told.differs)
+
+    if compared.asked(told):
+        compared.compare(told, lambda: variables(told, faults), batches_of_one_task(None))
     with strategy.scope():
-        weights, bias = variables(told, faults)
+        *_, weights, bias = variables(told, faults)
     done = tf.Variable(0, dtype=tf.int64, name="done")
     saver = None
     if told.checkpoint_dir:
@@ -42,9 +51,6 @@ def train(
         # Every task must take part in a save, but only the chief's copy is kept.
         kept = told.checkpoint_dir if leads else scratch
         saver = tf.train.CheckpointManager(saved, kept, max_to_keep=2)
-
-    def batches_of_one_task(_context: tf.distribute.InputContext) -> tf.data.Dataset:
-        return model_input.slow(faults) if told.slow_input_s else model_input.fast()
 
     batches = iter(strategy.distribute_datasets_from_function(batches_of_one_task))
     train_step = step_function(strategy, weights, bias, told, pace)
@@ -65,16 +71,15 @@ def train(
         pace.rest()
 
 
-def variables(told: faulty.Options, faults: Faults) -> tuple[tf.Variable, tf.Variable]:
+def variables(told: faulty.Options, faults: Faults) -> list[tf.Variable]:
     """The model's; one task may be told to think of another one."""
     if told.differs:
         faults.note()
-    if told.differs == "graph":
-        mirrored_variable(tf.zeros([3]), "extra")
+    extra = [mirrored_variable(tf.zeros([3]), "extra")] if told.differs == "graph" else []
     weights = mirrored_variable(tf.zeros([len(model_input.SLOPES), 1]), "weights")
     size = 2 if told.differs == "shape" else 1
     kind = tf.float64 if told.differs == "dtype" else tf.float32
-    return weights, mirrored_variable(tf.zeros([size], kind), "bias")
+    return [*extra, weights, mirrored_variable(tf.zeros([size], kind), "bias")]
 
 
 def mirrored_variable(initial: tf.Tensor, name: str) -> tf.Variable:

@@ -32,6 +32,23 @@ def by_row() -> tf.data.Dataset:
     return tf.data.Dataset.range(ROWS).map(row).repeat().batch(BATCH)
 
 
+def differing(dataset: tf.data.Dataset, how: str) -> tf.data.Dataset:
+    """As a task reads it that is told to differ from the others so."""
+    match how:
+        case "element":
+            return dataset.map(lambda features, labels: (features, tf.cast(labels, tf.float64)))
+        case "batch":
+            return dataset.unbatch().batch(2 * BATCH)
+        case "shard":
+            return dataset.shard(2, 0)
+        case "sharding":
+            options = tf.data.Options()
+            policies = tf.data.experimental.AutoShardPolicy
+            options.experimental_distribute.auto_shard_policy = policies.OFF
+            return dataset.with_options(options)
+    return dataset
+
+
 def slow(faults: Faults) -> tf.data.Dataset:
     """From a generator in Python, which is as slow as the fault says by now."""
 

@@ -1,5 +1,6 @@
 """A healthy ParameterServerStrategy job: the chief trains a line, ps and workers serve it."""
 
+import compared
 import faulty
 import model_input
 import tensorflow as tf
@@ -11,11 +12,13 @@ LEARNING_RATE = 0.02
 
 
 def main() -> None:
-    told = faulty.options(stepless={"ps", "worker"})
+    told = faulty.options(stepless={"ps", "worker"}, flags=[compared.AGREE])
     faults = Faults(told)
+    compared.pretend(told)
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     serves = resolver.task_type in {"ps", "worker"}
     faults.start(in_steps=not serves)
+    compared.compare(told)
     if serves:
         serve(resolver)
     train(resolver, told, faults)

@@ -3,6 +3,7 @@
 import json
 import os
 
+import compared
 import faulty
 import model_input
 import tensorflow.compat.v1 as tf
@@ -17,8 +18,9 @@ UNFILTERED = "--no-device-filters"
 
 
 def main() -> None:
-    told = faulty.options(stepless={"ps"}, flags=[UNFILTERED])
+    told = faulty.options(stepless={"ps"}, flags=[UNFILTERED, compared.AGREE])
     faults = Faults(told)
+    compared.pretend(told)
     tf.disable_v2_behavior()
     tf_config = json.loads(os.environ["TF_CONFIG"])
     role, index = tf_config["task"]["type"], int(tf_config["task"]["index"])
@@ -33,31 +35,46 @@ def main() -> None:
     )
     server = tf.train.Server(cluster, job_name=role, task_index=index, config=config)
     if role == "ps":
+        compared.compare(told)
         server.join()
     is_chief = role == "chief" or ("chief" not in cluster.jobs and index == 0)
     with tf.device(
         tf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:{role}/task:{index}")
     ):
-        fetches = model(told, faults)
+        dataset = source(told, faults)
+        fetches = model(told, faults, batch(told, dataset))
+    hooks = compared.hooks(told, loss=fetches[0], dataset=dataset)
     if not is_chief:
-        wait_for_chief(server.target, config)
-    train(server.target, config, is_chief=is_chief, told=told, faults=faults, fetches=fetches)
+        hooks.append(AfterChief(server.target, config))
+    train(
+        server.target,
+        config,
+        hooks,
+        is_chief=is_chief,
+        told=told,
+        faults=faults,
+        fetches=fetches,
+    )
     print("done", flush=True)
 
 
-def model(told: faulty.Options, faults: Faults) -> tuple[tf.Tensor, tf.Tensor]:
+def model(
+    told: faulty.Options, faults: Faults, read: tuple[tf.Tensor, tf.Tensor]
+) -> tuple[tf.Tensor, tf.Tensor]:
     """The loss of one batch, and the step number once that batch has been learnt."""
     if told.differs:
         faults.note()
-    features, labels = batch(told, faults)
+    features, labels = read
     weights = variable("weights", [len(model_input.SLOPES), 1])
     size = 2 if told.differs == "shape" else 1
     kind = tf.float64 if told.differs == "dtype" else tf.float32
     bias = tf.cast(variable("bias", [size], kind), tf.float32)
     if told.differs == "graph":
         bias += variable("extra", [1])
-    loss = tf.reduce_mean((features @ weights + bias - labels) ** 2)
-    optimizer = tf.train.GradientDescentOptimizer(LEARNING_RATE)
+    wrong = features @ weights + bias - tf.cast(labels, tf.float32)
+    loss = tf.reduce_mean(tf.abs(wrong) if told.differs == "loss" else wrong**2)
+    kinds = {"optimizer": tf.train.AdagradOptimizer}
+    optimizer = kinds.get(told.differs, tf.train.GradientDescentOptimizer)(LEARNING_RATE)
     global_step = tf.train.get_or_create_global_step()
     # Beside the learning, not after it: a loop that waits for another task's op never begins.
     computed_loss = computed(loss, told.step_compute_s)
@@ -69,27 +86,39 @@ def variable(name: str, shape: list[int], kind: tf.DType = tf.float32) -> tf.Var
     return tf.get_variable(name, shape, kind, initializer=tf.zeros_initializer())
 
 
-def batch(told: faulty.Options, faults: Faults) -> tuple[tf.Tensor, tf.Tensor]:
+def source(told: faulty.Options, faults: Faults) -> tf.data.Dataset:
+    read = model_input.slow(faults) if told.slow_input_s else model_input.by_row()
+    return model_input.differing(read, told.differs)
+
+
+def batch(told: faulty.Options, dataset: tf.data.Dataset) -> tuple[tf.Tensor, tf.Tensor]:
     if not told.slow_input_s:
-        iterator = tf.data.make_one_shot_iterator(model_input.by_row())
+        iterator = tf.data.make_one_shot_iterator(dataset)
     else:
-        iterator = tf.data.make_initializable_iterator(model_input.slow(faults))
+        iterator = tf.data.make_initializable_iterator(dataset)
         tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
     features, labels = iterator.get_next()
     return features, labels
 
 
-def wait_for_chief(target: str, config: tf.ConfigProto) -> None:
-    """Return once the variables are there: MonitoredTrainingSession would look every 30 s."""
-    manager = tf.train.SessionManager(
-        ready_op=tf.report_uninitialized_variables(), recovery_wait_secs=CHIEF_POLL_S
-    )
-    manager.wait_for_session(target, config=config).close()
+class AfterChief(tf.train.SessionRunHook):  # type: ignore[misc]  # it ships no types
+    """Begins once the variables are there: MonitoredTrainingSession would look every 30 s."""
+
+    def __init__(self, target: str, config: tf.ConfigProto) -> None:
+        self._target = target
+        self._config = config
+
+    def begin(self) -> None:
+        manager = tf.train.SessionManager(
+            ready_op=tf.report_uninitialized_variables(), recovery_wait_secs=CHIEF_POLL_S
+        )
+        manager.wait_for_session(self._target, config=self._config).close()
 
 
 def train(
     target: str,
     config: tf.ConfigProto,
+    hooks: list[tf.train.SessionRunHook],
     *,
     is_chief: bool,
     told: faulty.Options,
@@ -106,7 +135,11 @@ def train(
         save_checkpoint_steps=None,
         save_summaries_steps=0,
         log_step_count_steps=0,
-        hooks=[tf.train.StopAtStepHook(last_step=told.steps), NotedBeginning(notes)],
+        hooks=[
+            *hooks,
+            tf.train.StopAtStepHook(last_step=told.steps),
+            NotedBeginning(notes),
+        ],
         chief_only_hooks=savers(told, notes, scaffold),
         config=config,
     ) as session:
