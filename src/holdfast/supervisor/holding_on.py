@@ -19,11 +19,12 @@ from holdfast.agent.hold import boot_id
 from holdfast.agent.holding import Holding, reach_holder, start_holder
 from holdfast.agent.past import past_of
 from holdfast.agent.tasks import Agent
-from holdfast.coordinator.loop import Loop
+from holdfast.coordinator.beginning import prepare
+from holdfast.coordinator.loop import Loop, complain
 from holdfast.coordinator.remedies import Remedies, carried
 from holdfast.logdir.journal import open_journal, read_journal
 from holdfast.logdir.run_dir import RunDir, open_run_dir
-from holdfast.model.errors import NotOurs
+from holdfast.model.errors import HoldfastError, NotOurs
 from holdfast.model.facts import AttemptEnded, AttemptStarted, Fact
 from holdfast.model.plan import Plan, plan_again
 from holdfast.model.submission import decode_plan, plan_left
@@ -49,7 +50,16 @@ def supervise(order: bytes, *, files_max: int, claims: Sequence[int]) -> None:
             order, run_dir.fd, zero_s=clock.zero_s, files_max=files_max, claims=claims
         )
         held = Held(plan, run_dir, journal, holding, clock, host)
+        _hold_fence(held)
         _go_on(held, [begun], held.words_of_program())
+
+
+def _hold_fence(held: Held) -> None:
+    """Who writes for this attempt is waited for, and shut out once the next one begins."""
+    try:
+        prepare(held.run_dir.path, held.plan.attempt, None)
+    except (HoldfastError, OSError) as error:
+        complain(f"nobody keeps an old attempt from writing: {error}")
 
 
 def take_over(run_dir: RunDir) -> None:
