@@ -1,10 +1,12 @@
 """How an attempt ended, as the exit code that tells the rest of the world."""
 
 from dataclasses import dataclass
+from signal import SIGTERM
 
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import StartBlocked, StopAsked, TaskNotStarted
-from holdfast.model.findings import HUNG_CODE, Diagnosis, Severity
+from holdfast.model.findings import HUNG_CODE, TRY_AGAIN_CODE, Diagnosis, Severity
+from holdfast.model.recovery_facts import CheckpointSaved
 from holdfast.model.words import listed
 
 SIGNAL_EXIT_BASE = 128
@@ -31,7 +33,7 @@ def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
         return Conclusion(UNSEEN_CODE, f"nobody saw how {listed(unseen)} ended")
     if not failures and not any(evidence.of(TaskNotStarted)):
         if asked is not None and not _trained_to_the_end(evidence, asked.at_s):
-            return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")
+            return _stopped(evidence, asked)
         return Conclusion(0, "every chief and worker finished")
     for finding in diagnosis.findings:
         if finding.severity is Severity.ERROR:
@@ -39,6 +41,14 @@ def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
     signal = death_signal(failures[0]) if failures else None
     code = SIGNAL_EXIT_BASE + signal if signal else 1
     return Conclusion(code, "a task failed, and no cause is proven")
+
+
+def _stopped(evidence: Evidence, asked: StopAsked) -> Conclusion:
+    """A scheduler that took the host may try again, if the training was saved for that."""
+    saved = next((fact for fact in evidence.of(CheckpointSaved) if fact.path), None)
+    if saved is not None and asked.signal == SIGTERM:
+        return Conclusion(TRY_AGAIN_CODE, f"stopped by {asked.by}, and saved after that")
+    return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")
 
 
 def _trained_to_the_end(evidence: Evidence, at_s: float) -> bool:

@@ -39,7 +39,7 @@ from holdfast.recover.starting import (
     notice,
     standstill,
 )
-from holdfast.recover.stopping import SIGKILL, SIGTERM, Asked, due_signals
+from holdfast.recover.stopping import SIGKILL, SIGTERM, Asked, asks_with, due_signals
 
 # How long the others may speak after a failure that dooms the job: a mirrored worker learns
 # of a dead peer by heartbeat after 7.6 to 9.5 s, and its words tell who was missed.
@@ -84,6 +84,7 @@ class Life:
     watched: Mapping[TaskId, float] = field(default_factory=dict)  # for how long an idleness
     asked: Mapping[TaskId, Asked] = field(default_factory=dict)
     first_signal: int = SIGTERM
+    preempt_signal: int = SIGTERM  # what asks who trains to save and end
     why: str = ""
     since_s: float = 0.0  # when this phase began
     trained_s: float | None = None  # when chief and workers were done
@@ -152,7 +153,8 @@ def _notice(life: Life, fact: Fact) -> Life:
             if life.phase is Phase.STOPPING:
                 return replace(life, grace_s=0.0) if fact.now else life
             life = replace(life, grace_s=0.0 if fact.now else life.grace_s)
-            return _stopping(life, fact.at_s, fact.signal, f"stopped by {fact.by}")
+            first = asks_with(fact.signal, preempt_signal=life.preempt_signal)
+            return _stopping(life, fact.at_s, first, f"stopped by {fact.by}")
     return life
 
 
@@ -341,6 +343,7 @@ def _stop(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
         first=life.first_signal,
         grace_s=life.grace_s,
         at_s=at_s,
+        saves_on=life.preempt_signal,
     )
     life, held, save = _save_first(life, due, at_s)
     due = {task: signal for task, signal in due.items() if task not in held}
