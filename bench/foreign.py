@@ -32,12 +32,21 @@ class EstimatorWorkload(Workload):
         return [*Workload.run_options(self, roles), "--evaluator"]
 
 
+@dataclass(frozen=True, slots=True)
+class CountingWorkload(Workload):
+    """Its processes are counted: `holdfast run` says so in the words of their framework."""
+
+    def run_options(self, roles: Mapping[str, int] | None = None) -> list[str]:
+        """For `holdfast run`; the framework has the name of its environment."""
+        return [*Workload.run_options(self, roles), "--for", self.env]
+
+
 FOREIGN = {
     "estimator": EstimatorWorkload(
         "estimator", {"chief": 1, "ps": 1, "worker": 1}, env="tensorflow-2.15"
     ),
-    "torch": Workload("torch_mirrored", {"worker": 3}, env="torch"),
-    "jax": Workload("jax_mirrored", {"worker": 3}, env="jax"),
+    "torch": CountingWorkload("torch_mirrored", {"worker": 3}, env="torch"),
+    "jax": CountingWorkload("jax_mirrored", {"worker": 3}, env="jax"),
 }
 ESTIMATOR, TORCH, JAX = (partial(Scenario, workload=name) for name in FOREIGN)
 SCENARIOS = (

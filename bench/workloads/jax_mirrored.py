@@ -1,11 +1,11 @@
 """The same lockstep job as mirrored.py, in JAX: gradients summed over gloo, on CPUs."""
 
+import os
 import time
 
 import faulty
 import jax  # type: ignore[import-not-found]  # it lives in an environment of its own
 import jax.numpy as jnp  # type: ignore[import-not-found]
-import member
 from committed import Faults
 from jax.experimental import multihost_utils  # type: ignore[import-not-found]
 
@@ -19,10 +19,11 @@ def main() -> None:
     told = faulty.options(stepless=())
     faults = Faults(told)
     faults.start(in_steps=True)
-    me = member.from_tf_config()
+    number = int(os.environ["JAX_PROCESS_ID"])
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.distributed.initialize(me.first_address, num_processes=me.total, process_id=me.number)
-    train(told, faults, me.number)
+    total = int(os.environ["JAX_NUM_PROCESSES"])
+    jax.distributed.initialize(num_processes=total, process_id=number)  # JAX knows the address
+    train(told, faults, number)
     print("done", flush=True)
 
 

@@ -1,10 +1,11 @@
-"""The same lockstep job as mirrored.py in PyTorch, all-reduced over gloo: torchrun's, or ours."""
+"""The same lockstep job as mirrored.py in PyTorch, all-reduced over gloo.
 
-import os
+Under torchrun, or under `holdfast run --for torch`: the environment says who each process is.
+"""
+
 import time
 
 import faulty
-import member
 import torch  # type: ignore[import-not-found]  # it lives in an environment of its own
 import torch.distributed as dist  # type: ignore[import-not-found]
 from committed import Faults
@@ -21,20 +22,10 @@ def main() -> None:
     faults = Faults(told)
     faults.start(in_steps=True)
     torch.set_num_threads(1)
-    join()
+    dist.init_process_group("gloo")
     train(told, faults)
     dist.destroy_process_group()
     print("done", flush=True)
-
-
-def join() -> None:
-    """torchrun says in the environment who we are; `holdfast run` says it in TF_CONFIG."""
-    if "RANK" in os.environ:
-        dist.init_process_group("gloo")
-        return
-    me = member.from_tf_config()
-    place = f"tcp://{me.first_address}"
-    dist.init_process_group("gloo", init_method=place, rank=me.number, world_size=me.total)
 
 
 def train(told: faulty.Options, faults: Faults) -> None:

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
         Guard,
         Hook,
         LogPlaces,
+        Outdated,
         agree,
         guard,
         logdir,
+        may_write,
         progress,
     )
 
@@ -25,9 +27,11 @@ __all__ = [
     "Guard",
     "Hook",
     "LogPlaces",
+    "Outdated",
     "agree",
     "guard",
     "logdir",
+    "may_write",
     "progress",
 ]
 

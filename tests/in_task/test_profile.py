@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from tests.in_task.conftest import WORD_S_MAX, Job
 
+from holdfast.agent import trace_request
 from holdfast.cli import profile
 from holdfast.logdir.journal import open_journal
 from holdfast.model.cluster import TaskId
@@ -95,7 +96,7 @@ def test_a_question_that_nobody_takes_is_withdrawn(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known(job)
-    monkeypatch.setattr(profile, "TAKEN_S_MAX", 0.2)
+    monkeypatch.setattr(trace_request, "TAKEN_S_MAX", 0.2)
     found = asked(job, "--task", "worker:0").exception
     assert isinstance(found, Unreachable)
     assert "has made no step" in found.message

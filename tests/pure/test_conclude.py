@@ -20,7 +20,7 @@ from holdfast.model.facts import (
     TracebackSeen,
 )
 from holdfast.model.findings import Cause, Diagnosis, Finding, Proof, Severity, Verdict
-from holdfast.model.recovery_facts import RemedyDecided
+from holdfast.model.recovery_facts import CheckpointSaved, RemedyDecided
 from holdfast.model.remedies import Relaunch
 from holdfast.recover import Conclusion, conclude
 
@@ -52,6 +52,10 @@ def asked(by: str, number: int, at_s: float = 5) -> StopAsked:
     return StopAsked(at_s=at_s, host="a", by=by, signal=number)
 
 
+def saved(path: str) -> CheckpointSaved:
+    return CheckpointSaved(at_s=9, host="a", asked_s=5, path=path)
+
+
 FINISHED = [exited(CHIEF, 7, 0), exited(WORKER, 7, 0), sent(PS), exited(PS, 9, number=15)]
 ENDED = [exited(task, 9, number=15) for task in (PS, CHIEF, WORKER)]
 CONFLICT: list[Fact] = [
@@ -69,6 +73,9 @@ WRONG = TracebackSeen(at_s=3, host="a", task=WORKER, exception="ValueError", mes
         ([asked("Ctrl-C", 2), *ENDED], 130, "stopped by Ctrl-C"),
         ([asked("holdfast stop", 15), *ENDED], 143, "stopped by holdfast stop"),
         ([asked("Ctrl-C", 2), *FINISHED], 130, "stopped by Ctrl-C"),
+        ([asked("SIGTERM", 15), *ENDED, saved("/ckpt-3")], 75, "stopped by SIGTERM, and saved"),
+        ([asked("SIGTERM", 15), *ENDED, saved("")], 143, "stopped by SIGTERM"),
+        ([asked("Ctrl-C", 2), *ENDED, saved("/ckpt-3")], 130, "stopped by Ctrl-C"),
         ([asked("Ctrl-C", 2, at_s=8), exited(CHIEF, 7, 0)], 130, "stopped by Ctrl-C"),
         ([WRONG, exited(WORKER, 4, 1)], 1, "worker:0 ended with ValueError: wrong"),
         ([exited(PS, 4, number=9)], 137, "ps:0 was ended by SIGKILL"),

@@ -1,7 +1,7 @@
 """Whole lives of jobs as stories: facts in, `>` orders out. UPDATE=1 rewrites the orders.
 
-A story begins with `tasks:`, and `grace_s:` if it is not 15; it has a `start_deadline_s:` only
-if it says so. Lines with `#` are for the reader.
+A story begins with `tasks:`, and `grace_s:` if it is not 15; it has a `start_deadline_s:` and
+a `preempt_signal:` only if it says so. Lines with `#` are for the reader.
 """
 
 import os
@@ -32,6 +32,7 @@ def retell(story: str) -> str:
         tasks=tasks,
         grace_s=float(setting.get("grace_s", "15")),
         start_deadline_s=float(setting.get("start_deadline_s", "inf")),
+        preempt_signal=int(setting.get("preempt_signal", "15")),
     )
     told: list[str] = []
     for line in story.splitlines():

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from holdfast.model.signals import CRASHES, signal_name
+from holdfast.model.signals import CRASHES, signal_name, signal_number
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,7 @@ from holdfast.model.signals import CRASHES, signal_name
 )
 def test_a_signal_is_called_by_its_name(number: int, name: str) -> None:
     assert signal_name(number) == name
+    assert name.startswith("signal") or signal_number(name) == number
 
 
 def test_nobody_sends_a_crash() -> None:

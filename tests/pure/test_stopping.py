@@ -3,11 +3,11 @@
 import pytest
 
 from holdfast.model.cluster import TaskId
-from holdfast.recover.stopping import INTERRUPT_SHARE, Asked, due_signals
+from holdfast.recover.stopping import INTERRUPT_SHARE, Asked, asks_with, due_signals
 
 PS, CHIEF, EVALUATOR = TaskId("ps", 0), TaskId("chief", 0), TaskId("evaluator", 0)
 WORKER, PEER = TaskId("worker", 0), TaskId("worker", 1)
-INT, KILL, TERM, HUP = 2, 9, 15, 1
+INT, KILL, TERM, HUP, USR1 = 2, 9, 15, 1, 10
 GRACE_S = 15.0
 SOON_S = GRACE_S * INTERRUPT_SHARE
 
@@ -19,6 +19,7 @@ def due(
     first: int = TERM,
     grace_s: float = GRACE_S,
     workers_serve: bool = False,
+    saves_on: int = TERM,
 ) -> dict[TaskId, int]:
     return due_signals(
         running,
@@ -27,6 +28,7 @@ def due(
         first=first,
         grace_s=grace_s,
         at_s=at_s,
+        saves_on=saves_on,
     )
 
 
@@ -85,3 +87,26 @@ def test_nobody_is_killed_twice() -> None:
 
 def test_when_all_have_ended_nothing_is_due() -> None:
     assert due() == {}
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "workers_serve", "then"),
+    [
+        (0.0, False, None),
+        (GRACE_S - 0.1, False, None),
+        (GRACE_S, False, KILL),
+        (0.0, True, TERM),
+    ],
+)
+def test_who_saves_has_all_its_grace_for_that(
+    waited_s: float, then: int | None, *, workers_serve: bool
+) -> None:
+    """But whoever only serves by now has nothing to save."""
+    asked = {WORKER: Asked(USR1, 100.0 - waited_s)}
+    found = due(WORKER, asked=asked, first=USR1, saves_on=USR1, workers_serve=workers_serve)
+    assert found == ({} if then is None else {WORKER: then})
+
+
+def test_only_a_scheduler_speaks_the_jobs_own_language() -> None:
+    assert asks_with(TERM, preempt_signal=USR1) == USR1
+    assert asks_with(INT, preempt_signal=USR1) == INT

@@ -82,6 +82,7 @@ def test_what_a_program_mentions() -> None:
     text = "strategy = tf.distribute.MultiWorkerMirroredStrategy()\n"
     assert mentions_in(text) == ("MultiWorkerMirroredStrategy",)
     assert mentions_in("print('hello')") == ()
+    assert mentions_in("PreemptionCheckpointHandler(") == ("PreemptionCheckpointHandler",)
 
 
 @pytest.mark.parametrize(

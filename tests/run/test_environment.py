@@ -191,3 +191,30 @@ def test_many_tasks_need_no_larger_limit_and_do_not_inherit_ours(start: Start) -
     assert job.wait() == 0, job.err
     assert {job.log(f"worker:{index}") for index in range(40)} == {b"64\n"}
     job.nothing_is_left()
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_a_process_of_another_framework_hears_who_it_is(start: Start, framework: str) -> None:
+    (start.place / "job.toml").write_text(
+        f'launch_for = "{framework}"\nworkers = 3\n'
+        f"command = {json.dumps([sys.executable, '-c', TELL])}\n"
+    )
+    for words in (
+        ("--workers", "3", "--for", framework, *TELL_ALL),
+        (str(start.place / "job.toml"),),
+    ):
+        job = start(*words)
+        assert job.wait() == 0
+        first = job.about["cluster"]["worker:0"]
+        host, _, port = first.partition(":")
+        expected = {
+            "torch": {"MASTER_ADDR": host, "MASTER_PORT": port, "WORLD_SIZE": "3"},
+            "jax": {"JAX_COORDINATOR_ADDRESS": first, "JAX_NUM_PROCESSES": "3"},
+        }[framework]
+        counted = {"torch": ("RANK", "LOCAL_RANK"), "jax": ("JAX_PROCESS_ID",)}[framework]
+        for index in range(3):
+            env = told(job, f"worker:{index}")["env"]
+            own = {**expected, **dict.fromkeys(counted, str(index))}
+            assert {name: env.get(name) for name in own} == own
+            assert env["TF_CONFIG"], "it is watched as any other job"
+        assert job.about["job"]["launch_for"] == framework

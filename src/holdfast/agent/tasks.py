@@ -41,13 +41,12 @@ from holdfast.model.orders import (
     TellStart,
     WatchIdle,
 )
-from holdfast.model.plan import Plan
+from holdfast.model.plan import OF_THE_ATTEMPT, Plan
 from holdfast.probes.kernel import KernelLog
 from holdfast.probes.memory import MemoryCgroup, cgroup_at, cgroup_path
 from holdfast.probes.process import Children, children_by_parent, descendants
 
 Batch = list[Fact]
-OF_THE_ATTEMPT = ("TF_CONFIG", "HOLDFAST_ATTEMPT")  # what another attempt may have otherwise
 # A pass over all of /proc: often while wrappers start the real programs, then rarely.
 FAMILY_EVERY_S, FAMILY_EVERY_LATE_S, LATE_S, IDLE_EVERY_S = 2.0, 10.0, 60.0, 1.0
 LOOK_AT_START_S = 120.0  # without a deadline: how long a job may take to become a cluster

@@ -31,6 +31,7 @@ from holdfast.views.recovery_story import with_recovery
 from holdfast.views.report import fit, report
 from holdfast.views.sanitise import plain
 from holdfast.views.sarif import report_sarif
+from holdfast.views.stop_story import with_stop
 from holdfast.views.text import report_text
 
 EXIT_CODES = {Verdict.HEALTHY: 0, Verdict.SICK: 1, Verdict.CANNOT_TELL: 1}
@@ -118,7 +119,8 @@ def _of_run(run_dir: Path) -> Told:
     if unread := list(left_unread(folder, evidence, replay.facts)):
         evidence = Evidence((*evidence.facts, *unread))
     diagnosis = diagnose(evidence)
-    shown = with_recovery(report(diagnosis, evidence, log_name=log_name), replay.facts)
+    shown = with_stop(report(diagnosis, evidence, log_name=log_name), evidence)
+    shown = with_recovery(shown, replay.facts)
     verdict = diagnosis.verdict
     if not any(evidence.of(AttemptEnded)) and not is_being_written(folder):
         shown["unknown"] = [*shown["unknown"], "the end: nobody writes this journal any more"]

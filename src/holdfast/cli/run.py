@@ -30,7 +30,8 @@ from holdfast.model.errors import Unreachable, UsageError
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded
 from holdfast.model.findings import Severity
-from holdfast.model.job import ON_FAILURE, Job
+from holdfast.model.foreign import FRAMEWORKS
+from holdfast.model.job import ON_FAILURE, PREEMPT_SIGNALS, Job
 from holdfast.model.plan import Plan
 from holdfast.model.redact import redact
 from holdfast.model.submission import encode_plan
@@ -64,6 +65,30 @@ _RECOVERY = (
         "--dry-run/--no-dry-run",
         default=None,
         help="Say what would be done about a failure, and do nothing about it.",
+    ),
+    click.option(
+        "--preempt-signal",
+        type=click.Choice(PREEMPT_SIGNALS),
+        help="What asks the tasks to save and end when this job gets SIGTERM, or by holdfast stop."
+        "  [default: SIGTERM]",
+    ),
+)
+
+# What its program can do or wants to hear.
+_OF_THE_PROGRAM = (
+    click.option(
+        "--for",
+        "launch_for",
+        type=click.Choice(FRAMEWORKS),
+        help="Set what this framework reads, too: RANK, MASTER_ADDR … or JAX_COORDINATOR_ADDRESS …",
+    ),
+    click.option(
+        "--profile-stragglers",
+        "profile_stragglers_s",
+        type=float,
+        metavar="S",
+        help="Take a trace of S seconds of each task that keeps the others waiting, once."
+        "  [default: none]",
     ),
 )
 
@@ -109,6 +134,7 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
                 help="Keep only the newest SIZE of each output file, such as 100M."
                 "  [default: all of it]",
             ),
+            *_OF_THE_PROGRAM,
             *_RECOVERY,
         )
     ):
@@ -154,10 +180,10 @@ def command(**asked: Any) -> None:
 
     \b
     Exit codes: 0 all chiefs and workers finished, at once or after a relaunch; 1 the training
-    failed; 2 wrong usage;
-    3 the check found errors, nothing was started; 75 a fault of the machine, safe to try
-    again; 124 the cluster did not come up in time; 127 command not found; 128+N a task was
-    killed by signal N; 130 Ctrl-C; 66, 73, 74, 77, 78 files, disk, rights, job.
+    failed; 2 wrong usage; 3 the check found errors, nothing was started; 75 a fault of the
+    machine, or ended by SIGTERM after it had saved, safe to try again; 124 the cluster did not
+    come up in time; 127 command not found; 128+N a task was killed by signal N; 130 Ctrl-C;
+    66, 73, 74, 77, 78 files, disk, rights, job.
     """
     if asked["resume"] is not None:
         _refuse_a_new_job(asked)
@@ -321,6 +347,9 @@ def _about(job: Job, plan: Plan) -> dict[str, Any]:
             "max_relaunches": job.max_relaunches,
             "checkpoint_dir": job.checkpoint_dir,
             "dry_run": job.dry_run,
+            "preempt_signal": job.preempt_signal,
+            "launch_for": job.launch_for,
+            "profile_stragglers_s": job.profile_stragglers_s,
         },
         "cluster": {str(task): where for task, where in plan.cluster.addresses.items()},
         "plan": redact(plan.text()),

@@ -13,7 +13,10 @@ from holdfast.wire.door import Request, ask
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option("--now", is_flag=True, help="Kill at once, without the grace to save a checkpoint.")
 def command(run_dir: Path, now: bool) -> None:  # noqa: FBT001 - click passes flags so
-    """End the job in RUN_DIR: SIGTERM to its tasks, and SIGKILL after their grace."""
+    """End the job in RUN_DIR: its tasks are asked to save and end, and killed after their grace.
+
+    They are asked with SIGTERM, or with what --preempt-signal of `holdfast run` said.
+    """
     what = Request(ask="kill" if now else "stop", signal=signal.SIGTERM.value, by="holdfast stop")
     ask(open_run_dir(run_dir).fd, what)
     click.echo("asked the job to end; `holdfast diagnose` shows how it did", err=True)

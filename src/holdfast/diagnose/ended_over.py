@@ -14,6 +14,8 @@ from holdfast.model.tracebacks import own_frames
 from holdfast.model.wording import Weight
 
 PLAIN = "python-exception-user-code"  # an exception of which nothing better is known
+# What a scheduler itself writes is known by words alone; what a program does when asked, is not.
+ALSO_BY_WORDS = frozenset({"preempted-by-scheduler"})
 
 
 def ended_over(
@@ -88,5 +90,9 @@ def _last_words(evidence: Evidence, task: TaskId | None) -> Iterator[LogLine | T
 def _vocabulary(causes: tuple[tuple[str, Cause], ...]) -> Vocabulary:
     """Of the causes that have no other way to be found."""
     return Vocabulary(
-        {name: cause for name, cause in causes if cause.detect is never and not cause.echo}
+        {
+            name: cause
+            for name, cause in causes
+            if (cause.detect is never or name in ALSO_BY_WORDS) and not cause.echo
+        }
     )

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from typing import NamedTuple
 
-from . import place
+from . import fencing, place
 
 
 class LogPlaces(NamedTuple):
@@ -26,7 +26,9 @@ def logdir(base: str | os.PathLike[str]) -> LogPlaces:
     With MultiWorkerMirroredStrategy every worker must save, for saving is done together, and
     only one of them may write the files: so the others get a folder of their own, removed at
     their end. An evaluator reads what the chief writes.
+    Outdated, if this process belongs to an attempt that a newer one has taken the place of.
     """
+    fencing.check()
     root = os.fspath(base).rstrip("/") or "/"
     shared = root + "/checkpoints"
     task = place.task()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agreeing import Agreement, Disagreement, agree
+    from .fencing import Outdated, may_write
     from .guarding import Guard, guard
     from .keras_told import KerasTold as Callback
     from .log_places import LogPlaces, logdir
@@ -20,9 +21,11 @@ __all__ = [
     "Guard",
     "Hook",
     "LogPlaces",
+    "Outdated",
     "agree",
     "guard",
     "logdir",
+    "may_write",
     "progress",
 ]
 _HOMES = {
@@ -30,9 +33,11 @@ _HOMES = {
     "Disagreement": "agreeing",
     "Guard": "guarding",
     "LogPlaces": "log_places",
+    "Outdated": "fencing",
     "agree": "agreeing",
     "guard": "guarding",
     "logdir": "log_places",
+    "may_write": "fencing",
     "progress": "telling",
 }
 

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import BadJob
+from holdfast.model.foreign import FRAMEWORKS
 
 TASKS_MAX = 1_000
 GRACE_S_MAX = START_DEADLINE_S_MAX = 86_400.0
 RELAUNCHES_MAX = 1_000
+PROFILE_S_MIN, PROFILE_S_MAX = 0.1, 60.0
 ON_FAILURE = ("stop", "recover", "ask")
+# What a program can be asked with to save its training and end.
+PREEMPT_SIGNALS = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,9 @@ class Job:
     max_relaunches: int = 3  # of the whole job, over all its attempts
     checkpoint_dir: str | None = None  # None: the program alone chooses what it restores
     dry_run: bool = False  # what would be done about a failure is told, and not done
+    preempt_signal: str = "SIGTERM"  # one of PREEMPT_SIGNALS
+    launch_for: str = ""  # one of FRAMEWORKS: what its processes want to hear beside TF_CONFIG
+    profile_stragglers_s: float = 0.0  # how long a trace of each; 0: none is taken
 
     def __post_init__(self) -> None:
         for wrong, message, do in _complaints(self):
@@ -76,6 +83,7 @@ def _complaints(job: Job) -> tuple[tuple[bool, str, str], ...]:
             "ask for fewer --workers or --ps",
         ),
         *_out_of_bounds(job),
+        *_not_theirs(job),
         *_misplaced(job),
         *(
             (
@@ -125,6 +133,37 @@ def _out_of_bounds(job: Job) -> tuple[tuple[bool, str, str], ...]:
             job.on_failure not in ON_FAILURE,
             f"{job.on_failure!r} is nothing that can be done on a failure",
             f"choose one of {', '.join(ON_FAILURE)}: --on-failure recover",
+        ),
+        (
+            job.profile_stragglers_s != 0
+            and not PROFILE_S_MIN <= job.profile_stragglers_s <= PROFILE_S_MAX,
+            (
+                f"a trace of {job.profile_stragglers_s:g} s is not between {PROFILE_S_MIN:g} and"
+                f" {PROFILE_S_MAX:g}"
+            ),
+            "choose how long a slow task is traced, such as --profile-stragglers 5; 0 takes none",
+        ),
+        (
+            job.preempt_signal not in PREEMPT_SIGNALS,
+            f"{job.preempt_signal!r} is no signal that tasks can be asked to save with",
+            f"choose one of {', '.join(PREEMPT_SIGNALS)}: --preempt-signal SIGUSR1",
+        ),
+    )
+
+
+def _not_theirs(job: Job) -> tuple[tuple[bool, str, str], ...]:
+    """What other frameworks do not know."""
+    others = bool(job.ps or job.chief or job.evaluator)
+    return (
+        (
+            job.launch_for not in ("", *FRAMEWORKS),
+            f"{job.launch_for!r} is no framework whose variables can be set",
+            f"choose one of {', '.join(FRAMEWORKS)}: --for torch",
+        ),
+        (
+            bool(job.launch_for) and others,
+            f"a job for {job.launch_for} has workers only: it counts processes, and has no roles",
+            "leave out --ps, --chief and --evaluator",
         ),
     )
 

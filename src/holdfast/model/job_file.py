@@ -32,6 +32,9 @@ class JobFile:
     max_relaunches: int | None = None
     checkpoint_dir: str | None = None
     dry_run: bool | None = None
+    preempt_signal: str | None = None
+    launch_for: str | None = None
+    profile_stragglers_s: float | None = None
     addresses: Mapping[str, tuple[str, ...]] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -74,6 +77,7 @@ _SETTINGS = (
     *("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes"),
     *("start_deadline_s", "addresses"),
     *("on_failure", "max_relaunches", "checkpoint_dir", "dry_run"),
+    *("preempt_signal", "launch_for", "profile_stragglers_s"),
 )
 
 

@@ -5,7 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.model.cluster import ClusterSpec, TaskId
+from holdfast.model.foreign import MEETING_PLACE, NAMES, moved, variables
 from holdfast.model.job import Job
+
+# What a task of another attempt may have otherwise.
+OF_THE_ATTEMPT = ("TF_CONFIG", "HOLDFAST_ATTEMPT", *MEETING_PLACE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +38,17 @@ class Plan:
     max_relaunches: int = 0
     checkpoint_dir: str = ""
     dry_run: bool = False
+    preempt_signal: str = "SIGTERM"
+    launch_for: str = ""
+    profile_stragglers_s: float = 0.0
 
     def text(self) -> str:
         """For a person who wants to know before it happens. Values from --env stay unsaid."""
+        ours = _OURS | (NAMES if self.launch_for else set())
         lines = [f"run directory {self.run_dir}"]
         for planned in self.tasks:
             shown = {
-                name: value if name in _OURS or name.startswith("HOLDFAST_") else "…"
+                name: value if name in ours or name.startswith("HOLDFAST_") else "…"
                 for name, value in planned.env.items()
             }
             lines.append(f"{planned.task} at {planned.address or 'no address'}")
@@ -66,6 +74,7 @@ def plan_tasks(job: Job, cluster: ClusterSpec, *, run_id: str, run_dir: str) -> 
                 env={
                     # Python would keep a task's last words in its own buffer and lose them.
                     "PYTHONUNBUFFERED": "1",
+                    **variables(job.launch_for, cluster, task),
                     **job.env,
                     "TF_CONFIG": cluster.tf_config(task),
                     "HOLDFAST_RUN_ID": run_id,
@@ -84,6 +93,9 @@ def plan_tasks(job: Job, cluster: ClusterSpec, *, run_id: str, run_dir: str) -> 
         max_relaunches=job.max_relaunches,
         checkpoint_dir=job.checkpoint_dir or "",
         dry_run=job.dry_run,
+        preempt_signal=job.preempt_signal,
+        launch_for=job.launch_for,
+        profile_stragglers_s=job.profile_stragglers_s,
     )
 
 
@@ -100,6 +112,7 @@ def plan_again(plan: Plan, *, attempt: int, addresses: Mapping[TaskId, str]) -> 
                 address=cluster.addresses.get(one.task, ""),
                 env={
                     **one.env,
+                    **moved(plan.launch_for, one.task, one.env, before=plan.cluster, after=cluster),
                     "TF_CONFIG": cluster.tf_config(one.task),
                     "HOLDFAST_ATTEMPT": str(attempt),
                 },

@@ -47,8 +47,20 @@ class CheckpointChosen(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSaved(Fact):
+    """Whether a checkpoint was written after somebody asked for the end. An empty path: none."""
+
+    asked_s: float  # on the clock of this attempt
+    path: str = ""
+    form: str = ""  # one of those in recover/checkpoints.py
+    step: int = -1  # -1: its name and files do not tell
+    written_s: float = -1.0  # on the clock of this attempt
+    reached_step: int = -1  # that the training had come to; -1: nobody knows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRead(Fact):
-    """The words of a task's own program that tell how it distributes its training."""
+    """The words of a task's own program that tell how it distributes its training, and saves it."""
 
     path: str
     mentions: tuple[str, ...]

@@ -22,3 +22,8 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def signal_number(name: str) -> int:
+    """9 for SIGKILL. A name that is none is an error of whoever let it in."""
+    return signal.Signals[name].value

@@ -25,6 +25,9 @@ def encode_plan(plan: Plan) -> bytes:
             "max_relaunches": plan.max_relaunches,
             "checkpoint_dir": plan.checkpoint_dir,
             "dry_run": plan.dry_run,
+            "preempt_signal": plan.preempt_signal,
+            "launch_for": plan.launch_for,
+            "profile_stragglers_s": plan.profile_stragglers_s,
             "tasks": [
                 {
                     "task": str(planned.task),
@@ -56,6 +59,9 @@ def decode_plan(text: bytes) -> Plan:
             max_relaunches=int(record["max_relaunches"]),
             checkpoint_dir=str(record["checkpoint_dir"]),
             dry_run=bool(record["dry_run"]),
+            preempt_signal=str(record.get("preempt_signal", "SIGTERM")),
+            launch_for=str(record.get("launch_for", "")),
+            profile_stragglers_s=float(record.get("profile_stragglers_s", 0.0)),
         )
         return _at_attempt(plan, record)
     except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -93,6 +99,7 @@ def plan_left(about: object, tasks: Sequence[str], *, run_dir: str) -> Plan:
             keep_bytes=job["keep_bytes"],
             start_deadline_s=float(job["start_deadline_s"]),
             watch_start=False,
+            preempt_signal=str(job.get("preempt_signal", "SIGTERM")),
         )
     except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"run.json does not describe a run: {error!r}") from error

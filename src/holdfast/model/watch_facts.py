@@ -187,3 +187,14 @@ class TakenOver(Fact):
 
     gone_s: float
     pid: int  # of the one that is gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceTaken(Fact):
+    """A task that kept the others waiting recorded what it does, or said why it could not."""
+
+    folder: str
+    seconds: float
+    from_step: int = -1  # -1: it did not tell
+    to_step: int = -1
+    error: str = ""  # empty: the trace is there

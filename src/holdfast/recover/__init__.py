@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from signal import SIGTERM
 
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import StartBlocked, StopAsked, TaskNotStarted
-from holdfast.model.findings import HUNG_CODE, Diagnosis, Severity
-from holdfast.model.recovery_facts import RemedyDecided
+from holdfast.model.findings import HUNG_CODE, TRY_AGAIN_CODE, Diagnosis, Severity
+from holdfast.model.recovery_facts import CheckpointSaved, RemedyDecided
 from holdfast.model.words import listed
 from holdfast.recover.history import ENDS_ATTEMPT
 
@@ -34,7 +35,7 @@ def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
         return Conclusion(UNSEEN_CODE, f"nobody saw how {listed(unseen)} ended")
     if not failures and not any(evidence.of(TaskNotStarted)):
         if asked is not None and not _trained_to_the_end(evidence, asked.at_s):
-            return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")
+            return _stopped(evidence, asked)
         if not _ended_for_a_remedy(evidence) or _trained_to_the_end(evidence, math.inf):
             return Conclusion(0, "every chief and worker finished")
     for finding in diagnosis.findings:
@@ -49,6 +50,14 @@ def _ended_for_a_remedy(evidence: Evidence) -> bool:
     """Whether we ended it for what its tasks hung in: nobody failed, and it has not finished."""
     decided = (fact for fact in evidence.of(RemedyDecided) if not fact.dry_run)
     return any(fact.remedy in ENDS_ATTEMPT for fact in decided)
+
+
+def _stopped(evidence: Evidence, asked: StopAsked) -> Conclusion:
+    """A scheduler that took the host may try again, if the training was saved for that."""
+    saved = next((fact for fact in evidence.of(CheckpointSaved) if fact.path), None)
+    if saved is not None and asked.signal == SIGTERM:
+        return Conclusion(TRY_AGAIN_CODE, f"stopped by {asked.by}, and saved after that")
+    return Conclusion(SIGNAL_EXIT_BASE + asked.signal, f"stopped by {asked.by}")
 
 
 def _trained_to_the_end(evidence: Evidence, at_s: float) -> bool:

@@ -41,7 +41,7 @@ from holdfast.recover.starting import (
     notice,
     standstill,
 )
-from holdfast.recover.stopping import SIGCONT, SIGKILL, SIGTERM, Asked, due_signals
+from holdfast.recover.stopping import SIGCONT, SIGKILL, SIGTERM, Asked, asks_with, due_signals
 from holdfast.recover.strategy import dooms
 
 # How long the others may speak after a failure that dooms the job: a mirrored worker learns
@@ -78,6 +78,7 @@ class Life:
     watched: Mapping[TaskId, float] = field(default_factory=dict)  # for how long an idleness
     asked: Mapping[TaskId, Asked] = field(default_factory=dict)
     first_signal: int = SIGTERM
+    preempt_signal: int = SIGTERM  # what asks who trains to save and end
     why: str = ""
     since_s: float = 0.0  # when this phase began
     trained_s: float | None = None  # when chief and workers were done
@@ -153,7 +154,8 @@ def _asked_to_end(life: Life, fact: Fact) -> Life:
             if life.phase is Phase.STOPPING:
                 return replace(life, grace_s=0.0) if fact.now else life
             life = replace(life, grace_s=0.0 if fact.now else life.grace_s)
-            return _stopping(life, fact.at_s, fact.signal, f"stopped by {fact.by}")
+            first = asks_with(fact.signal, preempt_signal=life.preempt_signal)
+            return _stopping(life, fact.at_s, first, f"stopped by {fact.by}")
     return life
 
 
@@ -335,6 +337,7 @@ def _stop(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
         first=life.first_signal,
         grace_s=life.grace_s,
         at_s=at_s,
+        saves_on=life.preempt_signal,
     )
     life, held, save = _save_first(life, due, at_s)
     due = {task: signal for task, signal in due.items() if task not in held}

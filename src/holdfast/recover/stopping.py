@@ -4,6 +4,9 @@ Measured on TensorFlow 2.21: a MultiWorkerMirrored worker swallows SIGTERM; a se
 `join()` ignores SIGINT but dies of SIGTERM; SIGKILL ends everything. So those who train are
 asked first, those who only serve are ended when nobody needs them, and what does not go
 within its grace is killed.
+
+A program may save its training when it is asked to end, as TensorFlow's PreemptionCheckpointHandler
+does on SIGTERM. Then the grace is the time it has for that: no other signal may cut it short.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,6 +27,11 @@ class Asked:
     at_s: float
 
 
+def asks_with(signal: int, *, preempt_signal: int) -> int:
+    """What asks who trains first: a scheduler's SIGTERM is said in the job's own language."""
+    return preempt_signal if signal == SIGTERM else signal
+
+
 def due_signals(
     running: Sequence[TaskId],
     *,
@@ -32,6 +40,7 @@ def due_signals(
     first: int,
     grace_s: float,
     at_s: float,
+    saves_on: int = SIGTERM,
 ) -> dict[TaskId, int]:
     """The signal to send now, for each task that needs one now."""
     trainers = [task for task in running if task.trains]
@@ -48,6 +57,7 @@ def due_signals(
             hurry=serves_only,
             grace_s=grace_s,
             at_s=at_s,
+            saves_on=saves_on,
         )
         if signal is not None:
             due[task] = signal
@@ -55,7 +65,13 @@ def due_signals(
 
 
 def _next(
-    asked: Asked | None, *, first: int, hurry: bool, grace_s: float, at_s: float
+    asked: Asked | None,
+    *,
+    first: int,
+    hurry: bool,
+    grace_s: float,
+    at_s: float,
+    saves_on: int,
 ) -> int | None:
     if grace_s == 0:
         return None if asked and asked.signal == SIGKILL else SIGKILL
@@ -64,7 +80,7 @@ def _next(
     if asked.signal == SIGKILL:
         return None
     waited_s = at_s - asked.at_s
-    if asked.signal == SIGTERM:
+    if asked.signal == SIGTERM or (asked.signal == saves_on and not hurry):
         return SIGKILL if waited_s >= grace_s else None
     patience_s = 0.0 if hurry else grace_s * INTERRUPT_SHARE
     return SIGTERM if waited_s >= patience_s else None

@@ -60,13 +60,15 @@ _IN_PROGRAM = {
     "tf.estimator": Strategy.SESSION,
     "compat.v1.estimator": Strategy.SESSION,
 }
+# It makes all workers save and leave with one exit code when one of them gets SIGTERM.
+SAVES_AND_LEAVES = "PreemptionCheckpointHandler"
 # Others have this service, too, if they are told to.
 _COORDINATED = Pattern(r"coordination[_ ]service|CoordinationService/")
 
 
 def mentions_in(program: str) -> tuple[str, ...]:
     """The telling words of a program's text, for `ProgramRead`."""
-    return tuple(word for word in _IN_PROGRAM if word in program)
+    return tuple(word for word in (*_IN_PROGRAM, SAVES_AND_LEAVES) if word in program)
 
 
 def recognise(facts: Iterable[Fact], tasks: Sequence[TaskId]) -> Recognised:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.in_task import fencing
 from holdfast.rows import frames, layout
-from holdfast.rows.errors import RowsError, Unwritable, unwritable
+from holdfast.rows.errors import Held, RowsError, Unwritable, unwritable
 from holdfast.rows.log import Log
 from holdfast.rows.schema import Dataset
 
@@ -85,6 +86,7 @@ class SourceLogs:
             # A fresh one: an exception that is raised again and again grows its traceback.
             raise type(self._stopped)(self._stopped.message, do=self._stopped.do)
         if self.log is None:
+            self._refuse_if_outdated()
             self.log = self._begin()
         return self.log
 
@@ -162,6 +164,7 @@ class SourceLogs:
     def look(self, now_ns: int) -> None:
         """Finds out whether somebody removed the log under us, now and then."""
         self.look_at_ns = now_ns + _LOOK_EVERY_NS
+        self._refuse_if_outdated()
         log = self.log
         if log is not None and log.is_gone():
             self.log = None
@@ -173,6 +176,18 @@ class SourceLogs:
                     do="find out who removed it, then open a new writer",
                 )
             )
+            self.ready()
+
+    def _refuse_if_outdated(self) -> None:
+        """Rows of an attempt that another one has taken the place of would count twice."""
+        try:
+            fencing.check()
+        except fencing.Outdated as error:
+            log, self.log = self.log, None
+            if log is not None:
+                with contextlib.suppress(OSError):
+                    log.close()
+            self.stop(Held(f"{self.task}: {error}", do="only the newest attempt may write rows"))
             self.ready()
 
     def end(self) -> None:

@@ -18,6 +18,7 @@ from holdfast.recover.policy import OnFailure
 from holdfast.supervisor.held import Held
 from holdfast.views.recovery_story import with_recovery
 from holdfast.views.report import finding_line, report
+from holdfast.views.stop_story import with_stop
 
 
 def told(run_dir: RunDir, attempt: int) -> Iterator[tuple[str, str]]:
@@ -40,6 +41,7 @@ def conclude_run(held: Held, loop: Loop, verdict: Verdict, decision: Decision | 
     ended = _ended(held, verdict, decision)
     try:
         shown = report(verdict.diagnosis, verdict.evidence, log_name=log_name)
+        shown = with_stop(shown, verdict.evidence)
         if held.plan.on_failure != OnFailure.STOP:
             shown = with_recovery(shown, read_journal(held.run_dir).facts)
         held.run_dir.write_json("report.json", shown)

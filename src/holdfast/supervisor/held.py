@@ -14,7 +14,6 @@ from holdfast.logdir.run_dir import RunDir
 from holdfast.model.facts import AttemptStarted, Fact
 from holdfast.model.plan import Plan
 from holdfast.probes.program_words import program_words
-from holdfast.recover.policy import OnFailure
 
 
 @dataclass(slots=True)
@@ -41,9 +40,7 @@ class Held:
         )
 
     def words_of_program(self) -> tuple[Fact, ...]:
-        """How it is distributed; only where somebody may want to know who can come back alone."""
-        if self.plan.on_failure == OnFailure.STOP:
-            return ()
+        """How it is distributed, and whether it saves when it is told to go."""
         return tuple(program_words(self.plan.tasks[0].command, self.where()))
 
 

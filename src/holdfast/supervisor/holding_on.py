@@ -19,13 +19,15 @@ from holdfast.agent.hold import boot_id
 from holdfast.agent.holding import Holding, reach_holder, start_holder
 from holdfast.agent.past import past_of
 from holdfast.agent.tasks import Agent
-from holdfast.coordinator.loop import Loop
+from holdfast.coordinator.beginning import prepare
+from holdfast.coordinator.loop import Loop, complain
 from holdfast.coordinator.remedies import Remedies, carried
 from holdfast.logdir.journal import open_journal, read_journal
 from holdfast.logdir.run_dir import RunDir, open_run_dir
-from holdfast.model.errors import NotOurs
+from holdfast.model.errors import HoldfastError, NotOurs
 from holdfast.model.facts import AttemptEnded, AttemptStarted, Fact
 from holdfast.model.plan import Plan, plan_again
+from holdfast.model.signals import signal_number
 from holdfast.model.submission import decode_plan, plan_left
 from holdfast.model.watch_facts import TakenOver
 from holdfast.recover.life import Life
@@ -34,6 +36,8 @@ from holdfast.recover.resuming import replayed
 from holdfast.supervisor.concluding import conclude_run, told, write_finding
 from holdfast.supervisor.held import Held, begun_now, newest_attempt
 from holdfast.supervisor.relaunching import next_attempt
+from holdfast.supervisor.saving import look_for_saved
+from holdfast.supervisor.straggler_traces import StragglerTraces
 from holdfast.wire.door import Door, Request
 
 
@@ -49,7 +53,16 @@ def supervise(order: bytes, *, files_max: int, claims: Sequence[int]) -> None:
             order, run_dir.fd, zero_s=clock.zero_s, files_max=files_max, claims=claims
         )
         held = Held(plan, run_dir, journal, holding, clock, host)
+        _hold_fence(held)
         _go_on(held, [begun], held.words_of_program())
+
+
+def _hold_fence(held: Held) -> None:
+    """Who writes for this attempt is waited for, and shut out once the next one begins."""
+    try:
+        prepare(held.run_dir.path, held.plan.attempt, None)
+    except (HoldfastError, OSError) as error:
+        complain(f"nobody keeps an old attempt from writing: {error}")
 
 
 def take_over(run_dir: RunDir) -> None:
@@ -151,6 +164,7 @@ def _attempt(
             tasks=tuple(planned.task for planned in plan.tasks),
             grace_s=plan.grace_s,
             start_deadline_s=plan.start_deadline_s or math.inf,
+            preempt_signal=signal_number(plan.preempt_signal),
         ),
         facts,
     )
@@ -163,19 +177,23 @@ def _attempt(
         holding=held.holding,
         past=past_of(facts),
     )
+    seconds = plan.profile_stragglers_s
+    traces = StragglerTraces(held.run_dir, seconds=seconds, where=held.where)
     loop = Loop(
         life,
         held.journal,
-        (agent, door),
+        (agent, door, traces),
         now=clock.at_s,
-        tell=partial(write_finding, held.run_dir),
+        tell=traces.hearing(partial(write_finding, held.run_dir)),
         attempt=plan.attempt,
         remedy=remedies.while_it_runs,
     )
+    traces.facts = lambda: loop.facts
     loop.recall(facts, told(held.run_dir, plan.attempt))
     loop.run(chain([list(first)], agent.start()), held.host)
     for batch in agent.close(plan.grace_s):
         loop.take(batch)
+    loop.take(look_for_saved(held, loop.facts))
     return loop
 
 

@@ -91,6 +91,7 @@ def _sections(report: Report) -> list[ET.Element]:
     made += [_finding(found, told=(_tag("p", found["says"]),)) for found in findings[1:]]
     made += _without_cause(report)
     made += _recovery(report.get("recovery", []))
+    made += _stopped(report.get("stopped"))
     made += _unknown(report)
     made += _sources(report.get("sources", []))
     made.append(_tag("footer", f"Holdfast {__version__} · {report['schema']} · times in UTC"))
@@ -108,6 +109,14 @@ def _recovery(done: Sequence[Report]) -> list[ET.Element]:
         parts += [f"{name} {value:.1f} s" for name, value in one["seconds"].items()]
         rows.append(_tag("li", " · ".join(part for part in parts if part)))
     return [_tag("section", _tag("h2", "Recovery"), _tag("ul", *rows))]
+
+
+def _stopped(stopped: Report | None) -> list[ET.Element]:
+    """Who asked for the end, and what was saved after that."""
+    if stopped is None:
+        return []
+    says = _tag("p", stopped["says"])
+    return [_tag("section", _tag("h2", f"Stopped by {stopped['by']}"), says)]
 
 
 def _header(report: Report) -> ET.Element:

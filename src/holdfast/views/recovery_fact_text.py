@@ -1,4 +1,4 @@
-"""What was decided about a failure, in one line for a person."""
+"""What was decided about a failure or saved before an end, in one line for a person."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -24,8 +24,19 @@ def _chosen(fact: facts.CheckpointChosen) -> str:
     return f"begins from {fact.path}{step}{lost}{passed_over}"
 
 
+def _saved(fact: facts.CheckpointSaved) -> str:
+    if not fact.path:
+        return "no checkpoint was written after the end was asked for"
+    step = f", at step {fact.step}" if fact.step >= 0 else ""
+    reached = f", at about step {fact.reached_step}" if fact.reached_step >= 0 else ""
+    after_s = max(0.0, fact.written_s - fact.asked_s)
+    where = step or reached
+    return f"{fact.path} was written {after_s:.1f} s after the end was asked for{where}"
+
+
 SAY_RECOVERY: Final[dict[type[Fact], Callable[[Any], str]]] = {
     facts.CheckpointChosen: _chosen,
+    facts.CheckpointSaved: _saved,
     facts.ProgramRead: lambda fact: f"{fact.path} mentions {', '.join(fact.mentions) or 'nothing'}",
     facts.RemedyAnswered: lambda fact: f"{fact.by} said {'yes' if fact.yes else 'no'}",
     facts.RemedyDecided: _decided,

@@ -1,7 +1,12 @@
 """What a terminal says of a recovery, while it happens: one line for each thing that is done."""
 
 from holdfast.model.facts import AttemptStarted, Fact
-from holdfast.model.recovery_facts import CheckpointChosen, RemedyAnswered, RemedyDecided
+from holdfast.model.recovery_facts import (
+    CheckpointChosen,
+    CheckpointSaved,
+    RemedyAnswered,
+    RemedyDecided,
+)
 from holdfast.recover.decision import decision_in
 from holdfast.views.recovery_fact_text import SAY_RECOVERY
 
@@ -14,6 +19,8 @@ def recovery_line(fact: Fact) -> str:
         case RemedyDecided():
             begin = "dry run, not done: " if fact.dry_run else ""
             return f"recovery: {begin}{decision_in(fact).in_words()}"
+        case CheckpointSaved():
+            return f"end: {SAY_RECOVERY[type(fact)](fact)}"
         case CheckpointChosen() | RemedyAnswered():
             return f"recovery: {SAY_RECOVERY[type(fact)](fact)}"
     return ""

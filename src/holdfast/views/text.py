@@ -11,6 +11,7 @@ from holdfast.views.file_names import shared_folder, with_short_names
 from holdfast.views.page import BAR, BLUE, BOLD, GREEN, RED, YELLOW, Page
 from holdfast.views.recovery_story import recovery_rows
 from holdfast.views.sanitise import cells, clip, plain
+from holdfast.views.stop_story import stop_rows
 from holdfast.views.story import speaker, standing_out
 from holdfast.views.task_names import task_names
 from holdfast.views.timeline_text import timeline_rows
@@ -38,7 +39,7 @@ def report_text(report: Report, *, width: int, colour: bool, zone: tzinfo | None
     report = with_short_names(report)
     page = Page(width=max(width, WIDTH_MIN), colour=colour, zone=zone)
     text = _Text(page, report, folder=folder)
-    blocks = [list(recovery_rows(page, report))]
+    blocks = [list(recovery_rows(page, report)), list(stop_rows(page, report))]
     blocks += [
         list(text.finding(finding, is_root=number == 0))
         for number, finding in enumerate(report["findings"])

@@ -25,8 +25,9 @@ from holdfast.model.facts import (
 )
 from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.signals import signal_name
-from holdfast.model.watch_facts import StateChanged, StepsSeen, TakenOver
+from holdfast.model.watch_facts import StateChanged, StepsSeen, TakenOver, TraceTaken
 from holdfast.model.words import seconds_text
+from holdfast.views.fact_text import fact_text
 from holdfast.views.lines import LineAssembler
 from holdfast.views.live import Screen, TaskMark, status_text
 from holdfast.views.recovery_lines import is_to_be_done, recovery_line
@@ -333,6 +334,8 @@ def _line(fact: Fact) -> str:
         case TakenOver():
             gone_s = fact.at_s - fact.gone_s
             return f"taken over: nobody had looked for {seconds_text(gone_s)}"
+        case TraceTaken():
+            return f"profile: {fact.task}: {fact_text(fact)}"
         case ProbeBlind(probe="holder"):
             return f"the holder of the tasks: {fact.why}"
     return recovery_line(fact)

@@ -93,6 +93,14 @@ def _stacks(fact: facts.StacksSeen) -> str:
     return f"stacks of {len(fact.threads)} threads by {fact.by}{main}"
 
 
+def _trace(fact: facts.TraceTaken) -> str:
+    if fact.error:
+        return f"no trace of it could be taken: {fact.error}"
+    told = fact.from_step >= 0 and fact.to_step >= 0
+    steps = f", steps {fact.from_step} to {fact.to_step}" if told else ""
+    return f"a trace of {fact.seconds:g} s{steps} is in {fact.folder}"
+
+
 CPU_WORTH, SHARE_WORTH = 0.05, 0.1  # below that, not worth a word
 
 SAY: Final[dict[type[Fact], Callable[[Any], str]]] = {
@@ -116,4 +124,5 @@ SAY: Final[dict[type[Fact], Callable[[Any], str]]] = {
     facts.TaskSampled: _sample,
     facts.TaskSlow: _slow,
     facts.TaskStill: _still,
+    facts.TraceTaken: _trace,
 }

@@ -3,6 +3,7 @@
 ## What you see
 A traceback in the task's log and exit code 1. The other tasks report a lost peer, often
 louder and sometimes first.
+With JAX its process may not end: it waits for the others at a last barrier, for minutes.
 
 ## Why it happens
 A bug or a wrong input in the training program: TensorFlow and the machine did what they were
@@ -19,6 +20,8 @@ When the program only logged the exception and ended for another reason. If the 
 not among the task's last words, and the program itself did not write down that it ended so, or
 the exit code is not 1, the finding says `likely`; also of TensorFlow's own exceptions, for what
 they complain about may be another task's doing.
+A process that lives is accused only if it stands still since the traceback of its whole program,
+in what Python calls at its end: whoever logs a traceback and goes on is not.
 """
 
 from collections.abc import Iterator
@@ -26,7 +29,8 @@ from collections.abc import Iterator
 from holdfast.model.evidence import IGNORED, Evidence
 from holdfast.model.facts import LastWords, TaskExited, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
-from holdfast.model.lost_peer import ABORTED, LOST_ERRORS
+from holdfast.model.leaving import cannot_leave
+from holdfast.model.lost_peer import ABORTED, LOST, LOST_ERRORS
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.told_differences import STOPPED, told_differences
@@ -36,6 +40,8 @@ from holdfast.model.wording import Weight, Words
 
 # The peer is to blame for these, or whoever pressed Ctrl-C.
 NOT_ITS_OWN = Pattern(LOST_ERRORS.text + r"|^(?:KeyboardInterrupt|SystemExit)$")
+# In a message: gloo says it in these words.
+PEER_GONE = Pattern(LOST.text + r"|[Cc]onnection closed by peer")
 CUT_OFF = Pattern(r"^(?:Connection(?:Reset|Refused|Aborted)|BrokenPipe|EOF)Error$")
 NO_TRACEBACK = Pattern(r"^(?:SyntaxError|IndentationError|TabError): ")
 OF_TENSORFLOW = Pattern(r"^tensorflow\.")
@@ -63,7 +69,11 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             continue
         uncaught = failure.exit_code == UNCAUGHT_CODE and _is_last(evidence, seen)
         yield _proof(evidence, seen, (failure,), uncaught=uncaught)
-    yield from _of_unseen_ends(evidence)
+    unseen = list(_of_unseen_ends(evidence))
+    yield from unseen
+    told = {proof.culprit for proof in unseen}
+    stuck = _of_who_cannot_leave(evidence.while_running)
+    yield from (proof for proof in stuck if proof.culprit not in told)
 
 
 def _of_unseen_ends(evidence: Evidence) -> Iterator[Proof]:
@@ -73,6 +83,34 @@ def _of_unseen_ends(evidence: Evidence) -> Iterator[Proof]:
         seen = evidence.last_traceback(task) if exited is None or exited.unseen else None
         if seen and evidence.ended_itself_with(seen) and not _is_of_others(evidence, seen):
             yield _proof(evidence, seen, (exited,) if exited else (), uncaught=True)
+
+
+def _of_who_cannot_leave(evidence: Evidence) -> Iterator[Proof]:
+    """Its program is over, and its process waits: for its peers at a last barrier, for a thread.
+
+    Only of the first in trouble: who lost a peer may end with an exception of any name.
+    """
+    ended = [seen for task in evidence.tasks if (seen := evidence.last_traceback(task))]
+    first = min(ended, key=lambda seen: seen.at_s, default=None)
+    if first is None or first.task is None:
+        return
+    before = any(failure.at_s <= first.at_s for failure in evidence.failures())
+    stuck = cannot_leave(evidence, first.task, first)
+    if stuck is None or before or _is_of_others(evidence, first):
+        return
+    if PEER_GONE.search(first.message):
+        return
+    yield Proof(
+        facts=(first, stuck.look, stuck.still),
+        culprit=first.task,
+        confidence=Confidence.HIGH,
+        says=f"{first.task} ended with {_exception(first)}, and its process does not end: it waits"
+        f" in {stuck.at.name} at {stuck.at}, which Python calls at its end",
+        do=(
+            f"correct the program{_place(first)}",
+            "call os._exit(1) after an exception, if its peers cannot come to the end any more",
+        ),
+    )
 
 
 def _is_of_others(evidence: Evidence, seen: TracebackSeen) -> bool:
