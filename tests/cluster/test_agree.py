@@ -1,6 +1,6 @@
 """Real clusters in which one task has built another model: who says so before the first step.
 
-Two of the scenarios of `make bench-agree`; it has all of them.
+One of the scenarios of `make bench-agree`; it has all of them.
 """
 
 from pathlib import Path

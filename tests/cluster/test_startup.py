@@ -27,7 +27,6 @@ RUN = [
     ("worker-0-never-started", "mirrored"),
     ("ps-0-never-started", "session"),
     ("proxy-lower-case", "parameter_server"),
-    ("late", "parameter_server"),
 ]
 ATTACHED = [
     ("worker-1-never-started", "parameter_server"),
