@@ -223,7 +223,9 @@ def _judge(scenario: Scenario, job: StruckJob, heard: int, *, took_s: float) -> 
     early = [one for one in live if one.at_unix_s < job.struck_s and one.is_error]
     answer = _answer(job, expected, what) if not expected.silent else None
     answer = answer if answer in live else None
-    since_s = job.died_s if what.since is Since.DEATH and job.died_s else job.struck_s
+    # Who waits for ever dies only when we end it, and then it has long been told.
+    died = what.since is Since.DEATH and (not answer or answer.at_unix_s >= (job.died_s or 0))
+    since_s = job.died_s if died and job.died_s else job.struck_s
     seconds = answer.at_unix_s - since_s if answer else None
     wrong = [answer] if answer and not expected.fits(*answer.name) else []
     if expected.silent:

@@ -3,7 +3,7 @@
 from bench.strike import Since, Strike, struck
 
 strike = Strike(
-    says={"*": struck("user-exception")},
+    says={"*": struck("dtype-mismatch user-exception")},
     options=("--differ", "element", "--differ-task", "{task}"),
     within_s=2.0,
     since=Since.DEATH,

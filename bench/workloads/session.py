@@ -70,6 +70,7 @@ def model(
     kind = tf.float64 if told.differs == "dtype" else tf.float32
     bias = tf.cast(variable("bias", [size], kind), tf.float32)
     if told.differs == "graph":
+        tf.logging.set_verbosity(tf.logging.INFO)  # below it, TensorFlow waits without a word
         bias += variable("extra", [1])
     wrong = features @ weights + bias - tf.cast(labels, tf.float32)
     loss = tf.reduce_mean(tf.abs(wrong) if told.differs == "loss" else wrong**2)
