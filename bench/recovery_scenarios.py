@@ -39,6 +39,7 @@ ALONE = {("parameter_server", "worker:0"), ("session", "worker:1"), ("estimator"
 # Each task of these takes its own steps; several of them count together.
 STEP_MS = {"mirrored": 50, "parameter_server": 50, "session": 100, "estimator": 100}
 STEPS = 140
+STEPS_GROWING = 160  # until one that grows has reached its limit
 # So many that one who comes back alone still finds something to do.
 STEPS_OF_OTHERS = {"session": 320, "estimator": 420}
 # By what name a strike goes here, and after how long somebody undoes it.
@@ -80,7 +81,8 @@ class Case:
     @property
     def steps(self) -> int:
         alone = (self.workload, self.task) in ALONE
-        return STEPS_OF_OTHERS.get(self.workload, STEPS) if alone else STEPS
+        steps = STEPS_OF_OTHERS.get(self.workload, STEPS) if alone else STEPS
+        return steps + (STEPS_GROWING if self.strike == "out-of-memory" else 0)
 
     @property
     def takes_steps(self) -> bool:
