@@ -53,7 +53,6 @@ BLOWS = {
 QUICK = (
     "killed-mirrored-worker-1",
     "killed-parameter_server-worker-0",
-    "killed-session-ps-0",
 )
 
 

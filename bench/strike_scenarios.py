@@ -16,7 +16,6 @@ EVALUATES = ("--evaluate-every-s", "8", "--evaluate-for-s", "20")
 QUICK = (
     "killed-mirrored-worker-1",
     "stopped-mirrored-worker-2",
-    "paused-mirrored-worker-1",
     "deadlock-mirrored-worker-1",
     "livelock-parameter_server-chief-0",
     "exit-0-mirrored-worker-1",
