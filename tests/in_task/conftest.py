@@ -1,7 +1,9 @@
 """A real watcher, and programs that run as a task of its job."""
 
+import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -64,6 +66,7 @@ class Job:
             stdin=subprocess.PIPE,
             stdout=logs["out"],
             stderr=logs["err"],
+            start_new_session=True,  # so that its children end with it
         )
         for fd in logs.values():
             os.close(fd)
@@ -102,7 +105,8 @@ class Job:
 
     def close(self) -> None:
         for process in self._running:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
         if self.watcher:
             self.watcher.kill()
