@@ -38,15 +38,12 @@ hosts: ## Several hosts on one machine take `ip`, other readers of HDF5 `h5dump`
 	@command -v ip >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q iproute2; } || true
 	@command -v h5dump >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q hdf5-tools; } || true
 
-# A cluster needs the whole machine; all else runs on two cores at once. Who fails there has a second
-# try alone, with both results on the screen: what passes only then is a bug of the test or of ours.
-AGAIN := $(BIN)/pytest -q --last-failed --last-failed-no-failures none
+# A cluster needs the whole machine; all else runs on two cores at once.
 test: check hosts ## All tests: the pure half with its coverage, then real processes and clusters
 	$(BIN)/coverage run -m pytest -q tests/pure
 	$(BIN)/coverage report
-	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile tests --ignore tests/pure --ignore tests/cluster \
-	  || $(AGAIN) tests --ignore tests/pure --ignore tests/cluster
-	$(BIN)/pytest -q --durations=25 tests/cluster || $(AGAIN) tests/cluster
+	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile tests --ignore tests/pure --ignore tests/cluster
+	$(BIN)/pytest -q --durations=25 tests/cluster
 
 bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said; rows (7 hours)
 	$(BIN)/python -m bench.output
