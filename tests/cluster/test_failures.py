@@ -98,6 +98,20 @@ def test_a_port_that_somebody_else_holds(run: Run, tmp_path: Path) -> None:
     assert ran.exit_code == 75
 
 
+def test_a_tf_config_that_is_a_printed_dict(run: Run, tmp_path: Path) -> None:
+    spoiler = tmp_path / "spoil.sh"
+    spoiler.write_text(
+        "#!/bin/sh\n"
+        '[ "$HOLDFAST_TASK" = worker:1 ] && TF_CONFIG=$(echo "$TF_CONFIG" | tr \'"\' "\'")\n'
+        'exec "$@"\n'
+    )
+    spoiler.chmod(0o755)
+    ran = run("--workers 2", "mirrored", wrap=(str(spoiler),))
+    assert ran.root == ("spec-unreadable", "worker:1"), "found before TensorFlow died of it"
+    assert "str()" in ran.report["findings"][0]["says"]
+    assert ran.exit_code == 1
+
+
 def pid_of(run_dir: Path, task: str) -> int:
     """From the journal of a run that is under way."""
     deadline_s = time.monotonic() + 30
