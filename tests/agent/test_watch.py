@@ -13,10 +13,11 @@ import pytest
 
 from holdfast.agent.child import Child
 from holdfast.agent.watch_order import WatchOrder
+from holdfast.agent.watching import Watching
 from holdfast.logdir.run_dir import create_run_dir
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, ProcessSeen
-from holdfast.model.watch_facts import ObserverLate, StacksSeen
+from holdfast.model.watch_facts import ObserverLate, StacksSeen, StepsSeen
 
 WORKER = TaskId("worker", 0)
 WORD_S_MAX = 20.0
@@ -96,3 +97,24 @@ def test_a_task_that_is_gone_holds_nobody_up(
     watcher.tell("ended worker:0")
     watcher.tell(f"started worker:0 {os.getpid()}")
     assert heard(watcher, lambda fact: fact.task is None)
+
+
+def test_how_far_a_task_had_come_is_told_although_all_is_over(
+    tmp_path: Path, program: subprocess.Popen[bytes]
+) -> None:
+    """Of a job that is ended at once, nobody waits for the next look."""
+    run_dir = create_run_dir(tmp_path / "run")
+    run_dir.write_json("run.json", {})
+    logs = {stream: run_dir.create_log(WORKER, 1, stream) for stream in ("out", "err")}
+    zero_s = time.monotonic()
+    watching = Watching(
+        WatchOrder(run_dir=str(run_dir.path), addresses={}, zero_s=zero_s, host="host-a")
+    )
+    watching.started(WORKER, program.pid)
+    os.write(logs["out"], b"step 10 loss 0.5\n")
+    heard(watching, lambda fact: isinstance(fact, StepsSeen) and fact.step == 10)
+    os.write(logs["out"], b"step 57 loss 0.1\n")
+    watching.ended(WORKER)
+    last = [fact for batch in watching.finish() for fact in batch]
+    watching.kill()
+    assert [fact.step for fact in last if isinstance(fact, StepsSeen)] == [57]

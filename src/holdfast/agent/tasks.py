@@ -386,6 +386,7 @@ class Agent:
         The holder stays: it has the plan, and with it the next attempt can be started.
         """
         self._end_start_watch()
+        yield from self._watching.finish() if self._watching else ()
         self._end_watch()
         holder = self._holding.pid
         left = partial(below, holder) if holder else partial(marked, self._plan.run_id)

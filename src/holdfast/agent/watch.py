@@ -91,7 +91,7 @@ class Watcher:
         told.hear(self._tasks, self._clock.at_s())
 
     def hear(self, words: str) -> bool:
-        """Who has started, who has ended, whose stacks are wanted: the agent knows it first."""
+        """Who has started or ended, whose stacks are wanted, that it is over."""
         what, _, rest = words.partition(" ")
         name, _, pid = rest.partition(" ")
         if what == "stacks":
@@ -99,6 +99,9 @@ class Watcher:
             self._stacks.want(map(TaskId.parse, name.split(",")), pid, at_s, now=True)
             self.look()
             return True
+        if what == "finish":
+            tell(self._untold)
+            return False
         task = TaskId.parse(name)
         if what == "started":
             opened = partial(self._run_dir.open_log, task, self._order.attempt)

@@ -1,10 +1,15 @@
 """The agent's side of the process that watches the tasks while they train."""
 
-from collections.abc import Iterable
+import select
+import time
+from collections.abc import Iterable, Iterator
 
 from holdfast.agent.child import Child
 from holdfast.agent.watch_order import WatchOrder
 from holdfast.model.cluster import TaskId
+from holdfast.model.facts import Fact
+
+FINISH_S_MAX = 2.0  # it may be in the middle of a look
 
 
 class Watching(Child):
@@ -16,3 +21,16 @@ class Watching(Child):
     def save_stacks(self, tasks: Iterable[TaskId], why: str) -> None:
         """What they are doing, before they are ended."""
         self.tell(f"stacks {','.join(map(str, tasks))} {why}")
+
+    def finish(self) -> Iterator[list[Fact]]:
+        """How far those had come who have just ended, if it says so in time."""
+        self.tell("finish")
+        poll = select.poll()  # not select(): that knows no descriptor above 1023
+        poll.register(self.fd, select.POLLIN)
+        until_s = time.monotonic() + FINISH_S_MAX
+        while (left_s := until_s - time.monotonic()) > 0:
+            poll.poll(1000 * left_s)
+            facts = self.hear()
+            if facts is None:
+                return
+            yield facts
