@@ -2,12 +2,15 @@
 
 It runs by itself: reading sources costs memory, and a py-spy that hangs must not hold up
 anybody. All tasks of a round are looked at one right after the other, so that they can be
-compared; a second round tells who moved.
+compared; a second round tells who moved. It ends with the one who asked: whoever takes over
+asks again.
 """
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.agent.clock import Clock
-from holdfast.agent.serve import tell
+from holdfast.agent.serve import HEAR_BYTES, tell
 from holdfast.agent.stacks_order import StacksOrder
 from holdfast.logdir.run_dir import RunDir, open_run_dir
 from holdfast.model import stack_rounds
@@ -92,7 +95,21 @@ def _write_page(run_dir: RunDir, rounds: list[list[StacksSeen]]) -> None:
         run_dir.write_bytes(name, stacks_page(rounds).encode("utf-8", "replace"))
 
 
+def _end_with_asker() -> None:
+    """When nobody holds our standard input any more: also a py-spy that runs is ended then."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    taker = threading.get_ident()
+
+    def listen() -> None:
+        while os.read(0, HEAR_BYTES):
+            pass
+        signal.pthread_kill(taker, signal.SIGTERM)
+
+    threading.Thread(target=listen, daemon=True).start()
+
+
 def main() -> None:
+    _end_with_asker()
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     order = msgspec.json.decode(sys.argv[1], type=StacksOrder)
