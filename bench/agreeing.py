@@ -6,21 +6,16 @@ is judged is the journal and the report: which task and which thing, before anyb
 and that nobody is held up where all is well, or where one task never compares.
 """
 
-import argparse
 import contextlib
-import os
 import re
-import shutil
-import signal
 import sys
-import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from bench import cluster
 from bench.agree_scenarios import QUICK, WORKLOADS, Scenario, scenarios
+from bench.judging import Table, is_asked, options
 from bench.output.envs import NotAvailableError, bin_of
 from bench.struck import Heard, Stage, StruckJob
 from bench.surroundings import in_env
@@ -32,6 +27,7 @@ from holdfast.model.watch_facts import StepsSeen
 STEPS, STEP_MS = 120, 50
 RUN_S_MAX = 150.0
 DELAY_S_MAX = 1.0  # for the last task to come: the others would wait for it anyway
+HEADS = ("scenario", "expected", "told first", "s", "delay", "")
 WIDTHS = (32, 30, 32, 7, 7)
 COMPARED = re.compile(r"^compared within ([\d.]+) s$", re.MULTILINE)
 UNANSWERED = "no fingerprint of {} within"
@@ -51,23 +47,20 @@ class Row:
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # and all is undone
-    asked = _asked()
-    wanted = re.compile(asked.only)
-    chosen = [
-        one
-        for one in scenarios()
-        if wanted.search(one.name) and (not asked.quick or one.name in QUICK)
-    ]
+    asked = options(__doc__).parse_args()
+    chosen = [one for one in scenarios() if is_asked(one.name, one.differs, asked, QUICK)]
     if asked.list:
         print("\n".join(f"{one.name:{WIDTHS[0]}} {one.told} {one.thing}" for one in chosen))
         return 0
-    folder = Path(tempfile.mkdtemp(prefix="holdfast-agreeing-"))
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, files in {folder}", flush=True)
-    print(_line("scenario", "expected", "told first", "s", "delay"))
-    began_s = time.monotonic()
-    rows = [_shown(tried(one, folder, asked.keep)) for one in chosen]
-    return _conclude(rows, folder, took_s=time.monotonic() - began_s)
+    table = Table("agreeing", HEADS, WIDTHS)
+    rows = [_shown(table, tried(one, table.folder, asked.keep)) for one in chosen]
+    found_s = [row.seconds for row in rows if row.seconds is not None]
+    if found_s:
+        print(
+            f"from the last start to the finding: {median(found_s):.1f} s as a rule,"
+            f" {max(found_s):.1f} s at most, with TensorFlow's own import"
+        )
+    return table.conclude(rows)
 
 
 def tried(scenario: Scenario, folder: Path, keep: Path | None = None) -> Row:
@@ -202,43 +195,11 @@ class Judged:
         return "" if set(said.values()) == {1} else f"said so so often: {said}"
 
 
-def _shown(row: Row) -> Row:
+def _shown(table: Table, row: Row) -> Row:
     seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
     delay = "" if row.delay_s is None else f"{row.delay_s:.2f}"
-    word = f"WRONG: {row.complaint}" if row.complaint else "right"
-    word = f"not tried: {row.lacks}" if row.lacks else word
-    print(_line(row.scenario, row.expected, row.told, seconds, delay), word, flush=True)
+    table.show(row, row.expected, row.told, seconds, delay)
     return row
-
-
-def _line(*words: str) -> str:
-    return " ".join(word.ljust(width) for word, width in zip(words, WIDTHS, strict=True))
-
-
-def _conclude(rows: list[Row], folder: Path, *, took_s: float) -> int:
-    tried_rows = [row for row in rows if not row.lacks]
-    wrong = [row for row in tried_rows if row.complaint]
-    found_s = [row.seconds for row in tried_rows if row.seconds is not None]
-    print(f"{len(tried_rows) - len(wrong)} of {len(tried_rows)} right, {took_s / 60:.0f} min")
-    if found_s:
-        print(
-            f"from the last start to the finding: {median(found_s):.1f} s as a rule,"
-            f" {max(found_s):.1f} s at most, with TensorFlow's own import"
-        )
-    if wrong:
-        print(f"wrong: {', '.join(row.scenario for row in wrong)}; files in {folder}")
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-    return 1 if wrong else 0
-
-
-def _asked() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", metavar="REGEX", help="of the scenarios' names")
-    parser.add_argument("--quick", action="store_true", help="those that the tests run, too")
-    parser.add_argument("--list", action="store_true", help="say what there is, and do nothing")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="journals, as fixtures have them")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

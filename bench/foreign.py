@@ -5,21 +5,16 @@ Holdfast stays in its own environment, and the tasks run in theirs. One task is 
 trains, as in bench/running.py, and nobody in a run of its own.
 """
 
-import argparse
-import os
-import signal
 import sys
-import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
 from bench.cluster import WORKLOADS, Workload
+from bench.judging import Table, is_asked, options
 from bench.output.envs import NotAvailableError, bin_of
-from bench.running import conclude, line, show
+from bench.running import HEADS, WIDTHS, conclude, show
 from bench.striking import Row, Scenario, strike
 
 
@@ -69,23 +64,18 @@ SCENARIOS = (
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # and all is undone
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="of the scenarios' names")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="journals, as fixtures have them")
-    asked = parser.parse_args()
+    asked = options(__doc__, has_quick=False).parse_args()
     WORKLOADS.update(FOREIGN)
-    folder = Path(tempfile.mkdtemp(prefix="holdfast-foreign-"))
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, files in {folder}", flush=True)
-    print(line("scenario", "expected", "told first", "s", ""))
-    chosen = [one for one in SCENARIOS if fnmatch(one.name, asked.only)]
-    began_s = time.monotonic()
+    chosen = [one for one in SCENARIOS if is_asked(one.name, one.strike, asked)]
+    if asked.list:
+        print("\n".join(f"{one.name:{WIDTHS[0]}} {one.expected}" for one in chosen))
+        return 0
+    table = Table("foreign", HEADS, WIDTHS)
     rows = [
-        show(struck(one, folder, asked.keep), number, len(chosen))
+        show(table, struck(one, table.folder, asked.keep), number, len(chosen))
         for number, one in enumerate(chosen, 1)
     ]
-    code = conclude(rows, folder, took_s=time.monotonic() - began_s)
-    return code or int(any(row.lacks for row in rows))
+    return conclude(table, rows) or int(any(row.lacks for row in rows))
 
 
 def struck(scenario: Scenario, folder: Path, keep: Path | None) -> Row:

@@ -59,6 +59,10 @@ class Row:
     took_s: float = 0.0
     lacks: str = ""  # why it was not tried
 
+    @property
+    def complaint(self) -> str:
+        return "; ".join(self.complaints)
+
 
 def judge(case: Case, came: Outcome, *, took_s: float) -> Row:
     lost = [_lost(came, decided) for decided in came.changes]

@@ -5,20 +5,15 @@ and judged by its run directory and by what its tasks wrote down: the training m
 target step and loss, lose at most one checkpoint interval, and have one writer at a time.
 """
 
-import argparse
 import contextlib
 import json
-import os
-import re
-import shutil
-import signal
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.judging import Table, is_asked, options
 from bench.output.envs import NotAvailableError, bin_of
 from bench.recovered import PARTS, Outcome, Row, judge
 from bench.recovery_scenarios import PROGRAMS, QUICK, SAVE_EVERY_STEPS, Case, cases
@@ -29,25 +24,22 @@ from bench.written_down import WrittenDown
 STRIKE_STEP = 50  # enough to have learnt something, and saved it
 ENDS_S_MAX = 240.0
 LOOK_S = 0.1
-WIDTHS = (39, 48, 5, *(len(part) + 1 for part in PARTS), 6, 5)
+HEADS = ("scenario", "decided", "lost", *PARTS, "stood", "")
+WIDTHS = (39, 48, 5, *(len(part) + 1 for part in PARTS), 6)
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # and all is undone
-    asked = _asked()
-    chosen = [one for one in cases() if _is_asked(one, asked)]
+    asked = options(__doc__).parse_args()
+    chosen = [one for one in cases() if is_asked(one.name, one.strike, asked, QUICK)]
     if asked.list:
         print("\n".join(f"{one.name:{WIDTHS[0]}} {_wanted(one)}" for one in chosen))
         return 0
-    folder = Path(tempfile.mkdtemp(prefix="holdfast-recovering-"))
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, files in {folder}", flush=True)
-    print(line("scenario", "decided", "lost", *PARTS, "stood", ""))
-    began_s = time.monotonic()
+    table = Table("recovering", HEADS, WIDTHS)
     rows = []
     for number, case in enumerate(chosen, 1):
         print(f"    {number} of {len(chosen)}: {case.name}", file=sys.stderr, flush=True)
-        rows.append(show(bring_back(case, folder, asked.keep)))
-    return conclude(rows, folder, took_s=time.monotonic() - began_s)
+        rows.append(show(table, bring_back(case, table.folder, asked.keep)))
+    return table.conclude(rows)
 
 
 def bring_back(case: Case, folder: Path, keep: Path | None = None) -> Row:
@@ -152,51 +144,17 @@ def _is_due(case: Case, notes: WrittenDown) -> bool:
     return known and far and notes.steps_since_save() >= SAVE_EVERY_STEPS // 2
 
 
-def show(row: Row) -> Row:
+def show(table: Table, row: Row) -> Row:
     lost = "" if row.steps_lost is None else str(row.steps_lost)
     parts = [f"{row.seconds[part]:.1f}" if part in row.seconds else "" for part in PARTS]
     stood = "" if row.stood_s is None else f"{row.stood_s:.1f}"
-    word = f"WRONG: {'; '.join(row.complaints)}" if row.complaints else "right"
-    word = f"not tried: {row.lacks}" if row.lacks else word
-    print(line(row.scenario, row.decided or "nothing", lost, *parts, stood, word), flush=True)
+    table.show(row, row.decided or "nothing", lost, *parts, stood)
     return row
-
-
-def conclude(rows: Sequence[Row], folder: Path, *, took_s: float) -> int:
-    tried = [row for row in rows if not row.lacks]
-    wrong = [row for row in tried if row.complaints]
-    print(
-        f"{len(tried) - len(wrong)} of {len(tried)} right, {len(rows) - len(tried)} not tried,"
-        f" {took_s / 60:.0f} min"
-    )
-    if wrong:
-        print(f"wrong: {','.join(row.scenario for row in wrong)}; files in {folder}")
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-    return 1 if wrong else 0
-
-
-def line(*words: str) -> str:
-    cells = [word.ljust(width) for word, width in zip(words, WIDTHS, strict=True)]
-    return " ".join(cells).rstrip()
 
 
 def _wanted(case: Case) -> str:
     right = " or ".join(", ".join(one) or "nothing" for one in case.remedies)
     return f"{right} ({case.told}), exit {case.exit_code}"
-
-
-def _is_asked(case: Case, asked: argparse.Namespace) -> bool:
-    return bool(re.search(asked.only, case.name)) and (not asked.quick or case.name in QUICK)
-
-
-def _asked() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", metavar="REGEX", help="of the scenarios' names")
-    parser.add_argument("--quick", action="store_true", help="those that the tests run, too")
-    parser.add_argument("--list", action="store_true", help="say what there is, and do nothing")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="journals, as fixtures have them")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":
