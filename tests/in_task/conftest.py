@@ -21,6 +21,20 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
 
 WORD_S_MAX = 60.0
+STEPS = """
+import time
+IMPORT
+import holdfast
+for step in range(100_000):
+    STEP
+    holdfast.progress(step)
+    print(step, flush=True)
+    time.sleep(0.02)
+"""
+TRAINS = STEPS.replace("IMPORT", "import tensorflow as tf").replace(
+    "STEP", "tf.matmul(tf.ones((64, 64)), tf.ones((64, 64)))"
+)
+PLAIN = STEPS.replace("IMPORT", "").replace("STEP", "pass")
 FactKind = TypeVar("FactKind", bound=Fact)
 
 

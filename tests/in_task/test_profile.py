@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.in_task.conftest import WORD_S_MAX, Job
+from tests.in_task.conftest import PLAIN, TRAINS, WORD_S_MAX, Job
 
 from holdfast.agent import trace_request
 from holdfast.cli import profile
@@ -17,20 +17,6 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.errors import Unreachable, UsageError
 from holdfast.model.facts import AttemptStarted, Fact, TaskExited, TaskStarted
 
-STEPS = """
-import sys, time
-IMPORT
-import holdfast
-for step in range(100_000):
-    STEP
-    holdfast.progress(step)
-    print(step, flush=True)
-    time.sleep(0.02)
-"""
-TRAINS = STEPS.replace("IMPORT", "import tensorflow as tf").replace(
-    "STEP", "tf.matmul(tf.ones((64, 64)), tf.ones((64, 64)))"
-)
-PLAIN = STEPS.replace("IMPORT", "").replace("STEP", "")
 WORKER = TaskId("worker", 0)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.in_task.conftest import WORD_S_MAX, Job
+from tests.in_task.conftest import PLAIN, TRAINS, WORD_S_MAX, Job
 
 from holdfast.diagnose import catalogue
 from holdfast.model.cluster import TaskId
@@ -17,20 +17,6 @@ from holdfast.supervisor.straggler_traces import StragglerTraces
 
 W0, W1 = TaskId("worker", 0), TaskId("worker", 1)
 HERE: Any = {"at_s": 1.0, "host": "host-a"}
-STEPS = """
-import time
-IMPORT
-import holdfast
-for step in range(100_000):
-    STEP
-    holdfast.progress(step)
-    print(step, flush=True)
-    time.sleep(0.02)
-"""
-TRAINS = STEPS.replace("IMPORT", "import tensorflow as tf").replace(
-    "STEP", "tf.matmul(tf.ones((64, 64)), tf.ones((64, 64)))"
-)
-PLAIN = STEPS.replace("IMPORT", "").replace("STEP", "pass")
 
 
 def found(task: TaskId, name: str = "straggler") -> Finding:
