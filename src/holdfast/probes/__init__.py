@@ -10,9 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+# What a local file system knows lies in memory or on a disk of this host. A file server may never
+# answer.
+LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
 SAID_BYTES_MAX = 65_536
 _READ_BYTES = 8_192
 _FAREWELL_S = 0.2  # for the kernel to take away a process that was killed
+_WRITES = 0o3  # of the flags of an open file: O_WRONLY, O_RDWR
 _CGROUPS = Path("/sys/fs/cgroup")
 _left: list["subprocess.Popen[bytes]"] = []  # killed, and not gone yet: reaped at the next call
 
@@ -103,3 +107,13 @@ def cgroup_folders(controller: str, *, pid: int | str = "self") -> Iterator[Path
             if above.is_relative_to(mount) and above.is_dir():
                 yield above
         return
+
+
+def is_written(pid: int, descriptor: str) -> bool:
+    """Whether a process has opened a file to write into it."""
+    try:
+        lines = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines()
+    except OSError:
+        return False
+    flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")
+    return bool(int(flags, 8) & _WRITES)

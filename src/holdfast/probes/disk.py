@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.model.mounts import Mount, mount_in
+from holdfast.probes import is_written
 
-# What a local file system knows of its room lies in memory. A file server may never answer.
-LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "overlay", "zfs"})
 ANSWER_S_MAX = 10.0
 MOUNTINFO_BYTES_MAX = 4 << 20
 FILES_MAX = 512  # open files of a process that are looked at
-WRITES = 0o3  # of the flags of an open file: O_WRONLY, O_RDWR
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def written_folders(pid: int) -> Iterator[str]:
     for name in names:
         target = _link(f"/proc/{pid}/fd/{name}")
         elsewhere = target.startswith("/") and not target.startswith(("/dev/", "/proc/", "/sys/"))
-        if elsewhere and _is_written(pid, name):
+        if elsewhere and is_written(pid, name):
             yield os.path.dirname(target)  # noqa: PTH120 - a name, never a look at it
 
 
@@ -113,12 +111,3 @@ def _link(path: str) -> str:
         return os.readlink(path)  # noqa: PTH115
     except OSError:
         return ""
-
-
-def _is_written(pid: int, descriptor: str) -> bool:
-    try:
-        lines = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines()
-    except OSError:
-        return False
-    flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")
-    return bool(int(flags, 8) & WRITES)

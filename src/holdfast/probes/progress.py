@@ -14,15 +14,14 @@ from pathlib import Path
 
 from holdfast.model.mounts import Mount, mount_in
 from holdfast.model.pattern import Pattern
+from holdfast.probes import LOCAL, is_written
 
 PIECE_BYTES_MAX = 8_192
 OPEN_FILES_MAX = 1_000
 FOLDERS_MAX = 4
 WRITTEN_MAX = 16
-WRITES = 0o3  # of the flags of an open file: O_WRONLY, O_RDWR
 NAMES_MAX = 1_000
 MOUNTINFO_BYTES_MAX = 1 << 20
-LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
 _EVENTS = "events.out.tfevents."
 _CHECKPOINT = Pattern(r"ckpt[^/]*-(\d{1,12})\.index$")
 _PARTS = Pattern(r"ckpt[^/]*_temp/[^/]*$")  # where the parts of a checkpoint are written first
@@ -106,7 +105,7 @@ class Traces:
     def _see_written(self, pid: int, number: str, path: str) -> None:
         what, folder = _written_at(path)
         known = any((one.what, one.folder) == (what, folder) for one in self.written)
-        if not what or known or len(self.written) >= WRITTEN_MAX or not _is_written(pid, number):
+        if not what or known or len(self.written) >= WRITTEN_MAX or not is_written(pid, number):
             return
         mount = _mount_of(folder)
         if mount is not None:
@@ -120,15 +119,6 @@ def _written_at(path: str) -> tuple[str, str]:
     if name.startswith(_EVENTS) and not name.endswith(_NO_WRITER):
         return "summaries", folder
     return ("checkpoints", folder.rpartition("/")[0]) if _WHOLE.search(path) else ("", "")
-
-
-def _is_written(pid: int, number: str) -> bool:
-    try:
-        lines = Path(f"/proc/{pid}/fdinfo/{number}").read_text().splitlines()
-    except OSError:
-        return False
-    flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")
-    return bool(int(flags, 8) & WRITES)
 
 
 def _open_files(pid: int) -> Iterator[tuple[str, str]]:
