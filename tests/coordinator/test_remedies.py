@@ -13,6 +13,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
     AttemptStarted,
     Fact,
+    ProcessSeen,
     StopAsked,
     TaskExited,
     TaskStarted,
@@ -149,8 +150,32 @@ def test_nobody_is_ended_unasked(on_failure: OnFailure) -> None:
     assert Desk(on_failure).while_it_runs([*begun(), LOST_PS]) == []
 
 
-def test_a_dry_run_tells_of_a_relaunch_at_the_end_only() -> None:
-    assert Desk(dry_run=True).while_it_runs([*begun(), LOST_PS]) == []
+def test_a_dry_run_tells_of_a_relaunch_at_once_and_not_again_at_the_end() -> None:
+    desk = Desk(dry_run=True, facts=[*begun(), LOST_PS])
+    (told,) = desk.while_it_runs(desk.facts)
+    assert (told.remedy, told.dry_run) == ("relaunch", True)
+    desk.take([told])
+    assert desk.while_it_runs(desk.facts) == []
+    desk.take(over()[len(begun()) :])
+    decision = desk.remedies.at_the_end(desk)
+    assert decision.action == RelaunchAll()
+    assert not desk.remedies.is_to_be_done(decision)
+    assert [fact for fact in desk.facts if isinstance(fact, RemedyDecided)] == [told]
+
+
+def test_a_dry_run_waits_for_who_hangs_and_then_says_what_it_would_do() -> None:
+    desk = Desk(dry_run=True, facts=begun(), at_s=102.5)
+    desk.take([ProcessSeen(at_s=102.5, host="a", task=CHIEF, pid=7, state="T", lasting_s=2.5)])
+    for _ in range(9):
+        told = desk.while_it_runs(desk.facts)
+        desk.take([*told])
+        desk.at_s += max((fact.wait_s for fact in told), default=5.0)
+    decided = [fact for fact in desk.facts if isinstance(fact, RemedyDecided)]
+    assert [(fact.remedy, fact.dry_run) for fact in decided] == [
+        ("wait", False),
+        ("wait", False),
+        ("relaunch", True),
+    ]
 
 
 def test_at_the_end_a_decision_is_written_down_once() -> None:

@@ -29,13 +29,14 @@ from holdfast.model.recovery_facts import (
 from holdfast.model.watch_facts import StacksSeen
 from holdfast.recover.by_journal import decide_at_the_end, decide_while_it_runs
 from holdfast.recover.decision import (
+    NAMES,
     Ask,
     Decision,
     Ending,
     LeaveHost,
     RelaunchAll,
-    RestartTasks,
     Stop,
+    Wait,
 )
 from holdfast.recover.history import undone
 from holdfast.recover.policy import OnFailure, Policy
@@ -78,7 +79,7 @@ class Remedies:
     def while_it_runs(self, facts: Sequence[Fact], diagnosis: Diagnosis) -> Batch:
         """What is done at once about a failure or a hang, without waiting for the end of it all.
 
-        A dry run tells only of those who would be restarted: the rest is told at the end.
+        A dry run tells it once, and waits as any other: to look again hurts nobody.
         """
         if self._policy.on_failure is not OnFailure.RECOVER:
             return []
@@ -95,7 +96,8 @@ class Remedies:
         ending = getattr(decision.action, "ending", None)
         left = undone(known)
         late = left is not None and (left.would or left.remedy) == "restart"
-        if (left is None or late) and ending not in NOT_WORTH_A_WORD:
+        is_news = not self._dry_run or _is_news(decision, loop.facts)
+        if (left is None or late) and is_news and ending not in NOT_WORTH_A_WORD:
             loop.take([self._fact(decision, loop.facts)])
         return decision
 
@@ -141,7 +143,7 @@ class Remedies:
     def _fact(self, decision: Decision, facts: Sequence[Fact]) -> RemedyDecided:
         attempt = max(fact.attempt for fact in facts)
         fact = decision.to_fact(at_s=self._now(), host=self._host, attempt=attempt)
-        return replace(fact, dry_run=self._dry_run)
+        return replace(fact, dry_run=self._dry_run and not isinstance(decision.action, Wait))
 
 
 def carried(facts: Iterable[Fact]) -> list[Fact]:
@@ -163,9 +165,10 @@ def _said_yes(facts: Sequence[Fact]) -> bool:
 
 
 def _is_news(decision: Decision, facts: Sequence[Fact]) -> bool:
-    """Whether a restart that would be done was not told yet, of those who failed by now."""
-    if not isinstance(decision.action, RestartTasks):
-        return False
-    told = [fact for fact in facts if isinstance(fact, RemedyDecided)]
+    """Whether a dry run has not told yet what would be done about those who failed by now."""
+    remedy = NAMES[type(decision.action)]
+    told = [fact for fact in facts if isinstance(fact, RemedyDecided) and fact.dry_run]
+    if remedy != "restart":
+        return remedy not in {fact.remedy for fact in told}
     ends = [fact for fact in facts if isinstance(fact, TaskExited) and fact.exit_code != 0]
     return not told or (bool(ends) and told[-1].at_s < ends[-1].at_s)
