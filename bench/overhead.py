@@ -44,7 +44,7 @@ def main() -> int:
 
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most-s", type=float, default=600, help="of the run with freezes; 0: no")
+    parser.add_argument("--most-s", type=float, default=1200, help="of the run with freezes; 0: no")
     parser.add_argument("--pairs", type=int, default=2, help="of whole runs")
     parser.add_argument("--pair-steps", type=int, default=2000)
     parser.add_argument("--tasks", type=int, default=8, help="for memory and processor; 0: no")
