@@ -107,6 +107,23 @@ def test_a_worker_that_is_stopped_for_a_moment_is_left_alone(start: Start, poll_
     job.nothing_is_left()
 
 
+def test_a_dry_run_says_what_it_would_do_about_one_who_hangs_and_ends_nobody(
+    start: Start, poll_until: Any
+) -> None:
+    job = train(start, "--dry-run")
+    os.kill(job.pid_of("worker:1"), signal.SIGSTOP)
+    poll_until(lambda: (1, "relaunch") in decided(job), "the relaunch to be told")
+    os.kill(job.pid_of("worker:1"), signal.SIGCONT)
+    (start.place / "late").touch()
+    assert job.wait() == 0
+    told = [(fact.remedy, fact.dry_run) for fact in job.facts(RemedyDecided)]
+    assert told == [("wait", False), ("wait", False), ("relaunch", True)]
+    assert attempts(job) == [1]
+    assert signals(job) == []
+    assert job.out.count("recovery: dry run, not done: relaunch all tasks") == 1
+    job.nothing_is_left()
+
+
 def test_who_takes_over_after_the_decision_carries_it_out_once(
     start: Start, poll_until: Any
 ) -> None:
