@@ -16,7 +16,7 @@ from statistics import median
 from bench import cluster
 from bench.agree_scenarios import QUICK, WORKLOADS, Scenario, scenarios
 from bench.judging import Table, is_asked, options
-from bench.output.envs import NotAvailableError, bin_of
+from bench.output.envs import lack_of
 from bench.struck import Heard, Stage, StruckJob
 from bench.surroundings import in_env
 
@@ -67,10 +67,7 @@ def tried(scenario: Scenario, folder: Path, keep: Path | None = None) -> Row:
     """Run it to its end, and judge it by its run directory."""
     cluster.WORKLOADS.update(WORKLOADS)
     env = scenario.env or WORKLOADS[scenario.workload].env
-    try:
-        _ = bin_of(env) if env else None
-    except NotAvailableError as error:
-        lacks = f"{env} cannot be installed here: {error}"
+    if lacks := lack_of(env):
         return Row(scenario=scenario.name, expected=str(scenario.told), lacks=lacks)
     stage = Stage(workload=scenario.workload, task=scenario.task, folder=folder / scenario.name)
     stage.checkpoint_dir.mkdir(parents=True)

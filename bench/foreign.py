@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.cluster import WORKLOADS, Workload
 from bench.judging import Table, is_asked, options
-from bench.output.envs import NotAvailableError, bin_of
+from bench.output.envs import lack_of
 from bench.running import HEADS, WIDTHS, conclude, show
 from bench.striking import Row, Scenario, strike
 
@@ -79,11 +79,7 @@ def main() -> int:
 
 
 def struck(scenario: Scenario, folder: Path, keep: Path | None) -> Row:
-    env = WORKLOADS[scenario.workload].env
-    try:
-        bin_of(env)
-    except NotAvailableError as error:
-        lacks = f"{env} cannot be installed here: {error}"
+    if lacks := lack_of(WORKLOADS[scenario.workload].env):
         return Row(scenario=scenario.name, expected=str(scenario.expected), lacks=lacks)
     return strike(scenario, folder, keep)
 

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.judging import Table, is_asked, options
-from bench.output.envs import NotAvailableError, bin_of
+from bench.output.envs import lack_of
 from bench.recovered import PARTS, Outcome, Row, judge
 from bench.recovery_scenarios import PROGRAMS, QUICK, SAVE_EVERY_STEPS, Case, cases
 from bench.striking import STRIKES, TRAINS_S_MAX, fault_options, strike_now
@@ -45,7 +45,7 @@ def main() -> int:
 def bring_back(case: Case, folder: Path, keep: Path | None = None) -> Row:
     """Run it, and judge what came of it."""
     began_s = time.monotonic()
-    if lacks := case.lacks() or _lacks_program(case):
+    if lacks := case.lacks() or lack_of(PROGRAMS[case.workload].env):
         return Row(scenario=case.name, lacks=lacks)
     place = folder / case.name
     place.mkdir(parents=True)
@@ -60,16 +60,6 @@ def bring_back(case: Case, folder: Path, keep: Path | None = None) -> Row:
     except Exception as error:  # noqa: BLE001 - one broken case must not hide the others
         took_s = time.monotonic() - began_s
         return Row(scenario=case.name, complaints=(f"broke: {error!r}",), took_s=took_s)
-
-
-def _lacks_program(case: Case) -> str:
-    env = PROGRAMS[case.workload].env
-    try:
-        if env:
-            bin_of(env)
-    except NotAvailableError as error:
-        return f"{env} cannot be installed here: {error}"
-    return ""
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bench.fault import SILENT, Told
 from bench.network import available
-from bench.output.envs import NotAvailableError, bin_of
+from bench.output.envs import lack_of
 from bench.surroundings import CGROUPS
 
 if TYPE_CHECKING:
@@ -65,10 +65,8 @@ class Strike:
 
     def lacks(self) -> str:
         """Why this machine cannot strike so; empty: it can."""
-        try:
-            _ = bin_of(self.env) if self.env else None
-        except NotAvailableError as error:
-            return f"{self.env} cannot be installed here: {error}"
+        if lacks := lack_of(self.env):
+            return lacks
         if self.needs and os.geteuid() != 0:
             return "takes root"
         for need in self.needs:

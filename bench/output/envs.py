@@ -35,6 +35,15 @@ def bin_of(peer: str) -> Path:
     return folder / "bin"
 
 
+def lack_of(peer: str) -> str:
+    """Why a peer cannot be had here; empty: it can, or none is asked for."""
+    try:
+        _ = bin_of(peer) if peer else None
+    except NotAvailableError as error:
+        return f"{peer} cannot be installed here: {error}"
+    return ""
+
+
 def _run(command: list[str]) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALL_S_MAX)
