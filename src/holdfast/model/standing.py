@@ -7,6 +7,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted, PathProbed, SocketsSeen, StartBlocked, StopAsked
 from holdfast.model.path import Outcome
+from holdfast.model.watch_facts import StepsSeen
 
 # Within a run a look that fails may be early, or fall into a short cut: this long it must last.
 LASTING_S = 30.0
@@ -74,13 +75,16 @@ def missing(evidence: Evidence) -> dict[TaskId, Standing]:
     """Who keeps the cluster from being whole, by looks that count.
 
     A chief that connects to its cluster accepts connections and does not answer until it has
-    found everybody: while somebody else is missing, it only waits.
+    found everybody: while somebody else is missing, it only waits. Whoever has made a step was
+    there: what holds it up now does not hold up the start.
     """
     found = standings(evidence)
+    trained = {fact.task for fact in evidence.of(StepsSeen) if fact.step > 0}
     counts = {
         task: standing
         for task, standing in found.items()
         if not standing.is_ready
+        and task not in trained
         and standing.look.outcome != Outcome.BLIND
         and lasts(evidence, standing)
     }

@@ -19,6 +19,7 @@ from holdfast.model.named_tasks import tasks_in
 from holdfast.model.path import Outcome
 from holdfast.model.standing import is_ready
 from holdfast.model.waiting import CONNECTED, REPEATED_S, STILL_WAITING, STRAGGLER
+from holdfast.model.watch_facts import StepsSeen
 from holdfast.model.words import listed, wait
 
 # That a task is idle is repeated every few seconds. To give up a start-up takes fresh news;
@@ -60,6 +61,8 @@ class Start:
     lost: frozenset[TaskId] = frozenset()  # whom another cannot find by its own definition
     apart: frozenset[TaskId] = frozenset()  # who has a definition or a proxy of its own
     called: Mapping[TaskId, float] = field(default_factory=dict)  # whom logs miss, until when
+    steps: Mapping[TaskId, int] = field(default_factory=dict)
+    trains: bool = False  # somebody's steps have grown: what stands still later is no start
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,11 @@ def notice(start: Start, fact: Fact) -> Start:
             return replace(start, lost=start.lost - {target} if found else start.lost | {target})
         case TaskIdle(task=TaskId() as task):
             return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
+        case StepsSeen(task=TaskId() as task):
+            # One alone may be the step at which it was saved.
+            grows = fact.step_s > 0 or fact.step > start.steps.get(task, fact.step)
+            steps = {**start.steps, task: fact.step}
+            return replace(start, steps=steps, trains=start.trains or grows)
     return start
 
 
@@ -112,6 +120,8 @@ def standstill(
 
     A cluster of which nobody has answered yet may be no TensorFlow cluster at all.
     """
+    if start.trains:
+        return None
     known = tuple(members)
     missing = _missing(start, known, at_s)
     waiting = tuple(task for task in known if task not in missing and task.trains)
