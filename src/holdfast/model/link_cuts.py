@@ -101,9 +101,18 @@ def _both_live(evidence: Evidence, fact: LinkSeen) -> bool:
 def _counts(evidence: Evidence, spell: _Spell) -> bool:
     """It lasts until now, or somebody failed over it: a cut that healed harmed nobody."""
     end_s = spell.facts[-1].at_s
-    lasts = not spell.flows and evidence.facts[-1].at_s - end_s <= REPEATED_S
+    told = evidence.facts[-1].at_s - end_s <= REPEATED_S
+    lasts = told and not spell.flows and not _finished_after(evidence, spell.facts[-1])
     failed = (failure.at_s - end_s for failure in evidence.failures())
     return lasts or any(0 <= after_s <= GAVE_UP_S for after_s in failed)
+
+
+def _finished_after(evidence: Evidence, last: LinkSeen) -> bool:
+    """Whether those of the two who train have ended well since: it got through after all."""
+    ends = [evidence.exit_of(task) for task in (last.task, last.peer) if task and task.trains]
+    return bool(ends) and all(
+        end is not None and end.exit_code == 0 and end.at_s > last.at_s for end in ends
+    )
 
 
 def _is_sure(fact: LinkSeen, *, ends: int) -> bool:
