@@ -20,6 +20,7 @@ from holdfast.model.facts import (
     TimePassed,
 )
 from holdfast.model.recovery_facts import ProgramRead, RemedyAnswered, RemedyDecided
+from holdfast.model.watch_facts import StepsSeen
 from holdfast.recover.by_journal import DECIDED_WITHIN_S
 from holdfast.recover.decision import Ask, Ending, RelaunchAll, Stop
 from holdfast.recover.fresh import since_restart
@@ -192,6 +193,13 @@ def test_the_budget_counts_what_was_done_in_earlier_attempts() -> None:
     earlier = [*(fact for fact in begun()), relaunch, TimePassed(at_s=51.0, host="a")]
     assert relaunch in carried(earlier)
     assert TimePassed(at_s=51.0, host="a") not in carried(earlier)
+
+
+def test_the_last_step_of_an_earlier_attempt_counts_although_it_was_told_late() -> None:
+    relaunch = RemedyDecided(at_s=50.0, host="a", remedy="relaunch", reason="why", cause="x")
+    late = [StepsSeen(at_s=49.9, host="a", task=W1, step=step, source="log") for step in (50, 44)]
+    (decided,) = [one for one in carried([relaunch, *late]) if isinstance(one, RemedyDecided)]
+    assert decided.step == 50
 
 
 def test_what_is_only_told_is_not_done() -> None:

@@ -303,3 +303,15 @@ def test_what_was_sent_to_a_process_and_its_links_say_nothing_of_the_next_one() 
     other = replace(sent, task=W0, signal=10)
     again = [*facts, other, started(W1, 5)]
     assert list(since_restart(again)) == [*facts[:3], other, started(W1, 5)]
+
+
+def test_how_far_an_attempt_had_come_counts_although_it_was_told_late() -> None:
+    relaunch = RemedyDecided(at_s=50.0, host="a", remedy="relaunch", reason="why", cause="x")
+    worker = TaskId("worker", 1)
+    late = [
+        StepsSeen(at_s=49.9, host="a", task=worker, step=step, source="log") for step in (50, 44)
+    ]
+    assert history_of([relaunch, *late]).same("x", None, 50)
+    assert not history_of([relaunch, *late]).same("x", None, 44)
+    next_attempt = [replace(fact, attempt=2) for fact in late]
+    assert not history_of([relaunch, *next_attempt]).same("x", None, 50)

@@ -38,7 +38,7 @@ from holdfast.recover.decision import (
     Stop,
     Wait,
 )
-from holdfast.recover.history import undone
+from holdfast.recover.history import undone, with_last_steps
 from holdfast.recover.policy import OnFailure, Policy
 
 ANSWER_S_MAX = 900.0  # for a person; then it is a no
@@ -148,7 +148,7 @@ class Remedies:
 
 def carried(facts: Iterable[Fact]) -> list[Fact]:
     """Of attempts that are over, what later decisions are made from."""
-    return [fact for fact in kept(facts) if isinstance(fact, CARRIED)]
+    return [fact for fact in kept(with_last_steps(facts)) if isinstance(fact, CARRIED)]
 
 
 def _asked(facts: Sequence[Fact]) -> bool:

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import AttemptStarted, Fact, TaskStarted
 from holdfast.model.recovery_facts import RemedyAnswered, RemedyDecided
+from holdfast.model.watch_facts import StepsSeen
 
 STEP_SLACK = 2  # steps are seen a moment after they were taken
 SPELL_S = 30.0  # what comes back sooner after a wait is the same trouble still
@@ -61,7 +62,7 @@ def history_of(facts: Iterable[Fact]) -> History:
     restarts: Counter[TaskId] = Counter()
     waits: list[RemedyDecided] = []
     relaunches = 0
-    agreed, _, declined = _agreed(facts)
+    agreed, _, declined = _agreed(with_last_steps(facts))
     for decided in agreed:
         does = decided.would or decided.remedy
         if does == "wait":
@@ -78,6 +79,24 @@ def history_of(facts: Iterable[Fact]) -> History:
         waits=tuple(waits),
         declined=declined,
     )
+
+
+def with_last_steps(facts: Iterable[Fact]) -> list[Fact]:
+    """The same, with the step to which each attempt came that was ended for a new one.
+
+    How far the dead had come may be told only after it was decided what to do about it.
+    """
+    known = list(facts)
+    last: Counter[int] = Counter()
+    for fact in known:
+        if isinstance(fact, StepsSeen):
+            last[fact.attempt] = max(last[fact.attempt], fact.step)
+    return [
+        replace(fact, step=max(fact.step, last[fact.attempt]))
+        if isinstance(fact, RemedyDecided) and fact.remedy in NEW_ATTEMPT and fact.attempt in last
+        else fact
+        for fact in known
+    ]
 
 
 def _agreed(facts: Iterable[Fact]) -> tuple[list[RemedyDecided], RemedyDecided | None, bool]:
