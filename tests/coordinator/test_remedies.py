@@ -164,6 +164,20 @@ def test_a_dry_run_tells_of_a_relaunch_at_once_and_not_again_at_the_end() -> Non
     assert [fact for fact in desk.facts if isinstance(fact, RemedyDecided)] == [told]
 
 
+def test_a_dry_run_tells_also_of_a_second_failure() -> None:
+    hung = RemedyDecided(
+        at_s=50.0,
+        host="a",
+        remedy="relaunch",
+        reason="it hung, and went on",
+        cause="stopped",
+        culprit=CHIEF,
+        dry_run=True,
+    )
+    (told,) = Desk(dry_run=True).while_it_runs([*begun(), hung, LOST_PS])
+    assert (told.remedy, told.culprit, told.dry_run) == ("relaunch", PS, True)
+
+
 def test_a_dry_run_waits_for_who_hangs_and_then_says_what_it_would_do() -> None:
     desk = Desk(dry_run=True, facts=begun(), at_s=102.5)
     desk.take([ProcessSeen(at_s=102.5, host="a", task=CHIEF, pid=7, state="T", lasting_s=2.5)])

@@ -35,6 +35,7 @@ from holdfast.recover.decision import (
     Ending,
     LeaveHost,
     RelaunchAll,
+    RestartTasks,
     Stop,
     Wait,
 )
@@ -166,9 +167,9 @@ def _said_yes(facts: Sequence[Fact]) -> bool:
 
 def _is_news(decision: Decision, facts: Sequence[Fact]) -> bool:
     """Whether a dry run has not told yet what would be done about those who failed by now."""
-    remedy = NAMES[type(decision.action)]
+    news = (NAMES[type(decision.action)], decision.cause, decision.culprit)
     told = [fact for fact in facts if isinstance(fact, RemedyDecided) and fact.dry_run]
-    if remedy != "restart":
-        return remedy not in {fact.remedy for fact in told}
+    if not isinstance(decision.action, RestartTasks):
+        return news not in {(fact.remedy, fact.cause, fact.culprit) for fact in told}
     ends = [fact for fact in facts if isinstance(fact, TaskExited) and fact.exit_code != 0]
     return not told or (bool(ends) and told[-1].at_s < ends[-1].at_s)
