@@ -95,10 +95,11 @@ def _wrong_decisions(case: Case, came: Outcome) -> Iterator[str]:
     if done not in case.remedies:
         right = " or ".join(", ".join(one) or "nothing" for one in case.remedies)
         yield f"decided {', '.join(done) or 'nothing'}, not {right}"
+    # Of a job of two tasks that cannot reach each other, either end of the cut may be named.
+    alone = all(len(fact.tasks) <= 2 for fact in came.of(AttemptStarted))
     for fact in came.of(RemedyDecided):
-        # A cut has two ends. Of two tasks that only cannot reach each other, either may be named.
-        at_end = fact.cause == "partition" and case.task in fact.reason
-        culprit = case.task if at_end else str(fact.culprit)
+        either = alone and fact.cause == "partition" and case.task in fact.reason
+        culprit = case.task if either else str(fact.culprit)
         if not case.told.fits(fact.cause, culprit):
             yield f"{fact.remedy} for {fact.cause or 'no cause'} {fact.culprit}, not {case.told}"
 
