@@ -20,6 +20,7 @@ from holdfast.model.facts import (
 from holdfast.model.path import Outcome
 from holdfast.model.standing import anybody_ready, lasts, missing, standings, views
 from holdfast.model.waiting import waits_in
+from holdfast.model.watch_facts import StepsSeen
 
 CHIEF, PS, A, B = (TaskId.parse(name) for name in ("chief:0", "ps:0", "worker:0", "worker:1"))
 WHERE: dict[str, Any] = {"host": "h"}
@@ -175,3 +176,18 @@ def test_a_blocked_start_and_a_connecting_chief_are_waits() -> None:
     )
     facts = (BEGAN, look(B, "refused"), look(CHIEF, "stalled"), blocked)
     assert pairs(*facts) == {("worker:0", "worker:1"), ("chief:0", "worker:1")}
+
+
+@pytest.mark.parametrize(
+    ("source", "step", "who"),
+    [
+        ("log", 8, set()),
+        ("told", 1, set()),
+        ("log", 0, {"worker:1"}),
+        ("checkpoint", 40, {"worker:1"}),
+    ],
+    ids=["it says so", "it tells us", "it only begins", "an old checkpoint lies there"],
+)
+def test_whoever_has_made_a_step_was_there(source: str, step: int, who: set[str]) -> None:
+    steps = StepsSeen(at_s=5, task=B, step=step, source=source, **WHERE)
+    assert missed(BEGAN, steps, look(B, "stalled", 10), look(B, "stalled", 45)) == who

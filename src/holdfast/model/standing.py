@@ -79,7 +79,11 @@ def missing(evidence: Evidence) -> dict[TaskId, Standing]:
     there: what holds it up now does not hold up the start.
     """
     found = standings(evidence)
-    trained = {fact.task for fact in evidence.of(StepsSeen) if fact.step > 0}
+    trained = {
+        fact.task
+        for fact in evidence.of(StepsSeen)
+        if fact.step > 0 and fact.source != "checkpoint"  # which may be of an earlier run
+    }
     counts = {
         task: standing
         for task, standing in found.items()
