@@ -102,9 +102,20 @@ def _counts(evidence: Evidence, spell: _Spell) -> bool:
     """It lasts until now, or somebody failed over it: a cut that healed harmed nobody."""
     end_s = spell.facts[-1].at_s
     told = evidence.facts[-1].at_s - end_s <= REPEATED_S
-    lasts = told and not spell.flows and not _finished_after(evidence, spell.facts[-1])
+    last = spell.facts[-1]
+    over = spell.flows or _flows_after(evidence, last) or _finished_after(evidence, last)
+    lasts = told and not over
     failed = (failure.at_s - end_s for failure in evidence.failures())
     return lasts or any(0 <= after_s <= GAVE_UP_S for after_s in failed)
+
+
+def _flows_after(evidence: Evidence, last: LinkSeen) -> bool:
+    """Whether another connection of the two flowed again since: both ways, or it would not."""
+    pair = {last.task, last.peer}
+    return any(
+        {fact.task, fact.peer} == pair and not fact.send_bytes and fact.at_s > last.at_s
+        for fact in evidence.of(LinkSeen)
+    )
 
 
 def _finished_after(evidence: Evidence, last: LinkSeen) -> bool:
