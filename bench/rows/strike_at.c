@@ -218,6 +218,11 @@ ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int
     return change(fd, parts, count, offset);
 }
 
+/* What os.pwritev of Python calls. */
+ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags) {
+    return change(fd, parts, count, offset);
+}
+
 /* Copies inside of the kernel are recorded by reading back what arrived. */
 static void record_arrived(int fd, const char *path, off_t start, ssize_t n) {
     char name[64], *bytes = malloc((size_t)n);

@@ -72,28 +72,33 @@ def frame_at(buffer: bytes | memoryview, start: int) -> Frame | None:
     return Frame(kind, flags, dataset_id, rows, nbytes, first_row, time_ns, offset)
 
 
-def scan(fd: int, total_bytes: int) -> Generator[tuple[Frame, bytes], None, Tail | None]:
+def scan(
+    fd: int, total_bytes: int, written: int
+) -> Generator[tuple[Frame, bytes], None, Tail | None]:
     """The whole frames from the beginning, each with its payload if that is not large.
 
-    Returns the tail: what does not count, or None. Reads rather than maps, because a writer
-    may take back a half-written frame while we look: a map would end this process.
+    What ends behind `written` and is not whole is being written, or never was. Returns the tail:
+    what does not count, or None. Reads rather than maps, because a writer may take back a
+    half-written frame while we look: a map would end this process.
     """
     at = 0
     window = _Window(fd)
     while at < total_bytes:
         header = window.read(at, HEADER_BYTES)
+        if at >= written and not header.startswith(MAGIC):
+            return None
         if len(header) < HEADER_BYTES:
-            return Tail(at, total_bytes, "the last frame is cut")
+            return Tail(at, written, "the last frame is cut")
         magic, xxh3, kind, flags, dataset_id, rows, nbytes, first_row, time_ns = HEADER.unpack(
             header
         )
         offset = at + HEADER_BYTES
-        if magic != MAGIC:
-            return Tail(at, total_bytes, "no frame begins here")
-        if nbytes > total_bytes - offset:
-            return Tail(at, total_bytes, "the last frame is cut")
+        if magic != MAGIC and offset <= written:
+            return Tail(at, written, "no frame begins here")
+        if magic != MAGIC or nbytes > total_bytes - offset:
+            return Tail(at, max(at, written), "the last frame is cut")
         if kind != ROWS and nbytes > DESCRIPTION_BYTES_MAX:
-            return Tail(at, total_bytes, "a description is too long")
+            return Tail(at, written, "a description is too long")
         found = Sum(header[SUMMED_FROM:])
         if nbytes <= _WINDOW_BYTES or kind != ROWS:
             payload = window.read(offset, nbytes)
@@ -102,7 +107,9 @@ def scan(fd: int, total_bytes: int) -> Generator[tuple[Frame, bytes], None, Tail
             payload = b""
             _add_file(found, fd, offset, nbytes)
         if found.intdigest() != xxh3:
-            return Tail(at, total_bytes, "a checksum differs")
+            is_cut = written < offset + nbytes
+            why = "the last frame is cut" if is_cut else "a checksum differs"
+            return Tail(at, max(at, written), why)
         yield Frame(kind, flags, dataset_id, rows, nbytes, first_row, time_ns, offset), payload
         at = offset + nbytes
     return None

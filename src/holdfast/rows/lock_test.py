@@ -13,6 +13,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.rows.mounts import mount_of
+
 TRY_S = 10.0
 WORKS = "works"
 
@@ -66,7 +68,7 @@ class LockTest:
 def locks_work(folder: str | os.PathLike[str]) -> LockTest:
     """Try flock and fcntl between two real processes on a file in this folder; it is removed."""
     place = Path(os.path.realpath(folder))
-    kind, options = _mount_of(place)
+    kind, options = mount_of(place)
     tried = _tried(place)
     only_here = _only_here(kind, options)
     is_shared = kind in _SHARED or kind.startswith("fuse")
@@ -150,23 +152,3 @@ def _only_here(kind: str, options: str) -> str:
     if kind in ("cifs", "smb3") and "nobrl" in words:
         return "mounted with nobrl: the server is not asked for locks"
     return ""
-
-
-def _mount_of(place: Path) -> tuple[str, str]:
-    """The type and the options of the mount that holds a folder."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
-    except OSError:
-        return "an unknown file system", ""
-    found, best = ("an unknown file system", ""), -1
-    for line in lines:
-        # id parent major:minor root mount-point options optional... - kind source super-options
-        front, dash, back = line.partition(" - ")
-        fields, after = front.split(" "), back.split(" ")
-        if not dash or len(fields) < 6 or len(after) < 3:  # noqa: PLR2004
-            continue
-        point = fields[4].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
-        # Of two mounts on one place, the later one hides the earlier.
-        if place.is_relative_to(point) and len(point) >= best:
-            found, best = (after[0], f"{fields[5]},{after[2]}"), len(point)
-    return found

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from holdfast.rows import frames
+from holdfast.rows.ahead import written_bytes
 from holdfast.rows.blocks import Block
 from holdfast.rows.errors import Refused
 from holdfast.rows.frames import Frame, Tail
@@ -70,7 +71,8 @@ class _Reader:
 
     def read(self, fd: int, total_bytes: int) -> int:
         """Fills the content; returns how many bytes of the file count."""
-        scanning = frames.scan(fd, total_bytes)
+        written = written_bytes(fd, total_bytes)
+        scanning = frames.scan(fd, total_bytes, written)
         good_bytes = 0
         wrong = ""
         while True:
@@ -87,8 +89,8 @@ class _Reader:
                 good_bytes = frame.offset + frame.nbytes
         if self._group and not wrong:
             wrong = "the last group of frames is cut"
-        if good_bytes < total_bytes:
-            self._content.tail = Tail(good_bytes, total_bytes, wrong)
+        if good_bytes < written:
+            self._content.tail = Tail(good_bytes, written, wrong)
         return good_bytes
 
     def _take(self, frame: Frame, payload: bytes) -> str:
@@ -165,7 +167,7 @@ def ends_in_order(path: Path) -> bool:
     try:
         size = os.fstat(fd).st_size
         start = max(0, size - _END_BYTES_MAX)
-        tail = os.pread(fd, _END_BYTES_MAX, start)
+        tail = os.pread(fd, _END_BYTES_MAX, start)[: written_bytes(fd, size) - start]
     except OSError:
         return False
     finally:

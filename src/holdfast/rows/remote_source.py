@@ -106,8 +106,7 @@ class RemoteSource:
         log = logs.ready()
         good_bytes = log.good_bytes
         try:
-            log.write([content])  # type: ignore[list-item]
-            log.good_bytes += len(content)
+            log.good_bytes = log.write([content], good_bytes)  # type: ignore[list-item]
         except BaseException as error:
             logs.take_back(log, good_bytes, error)
             raise

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.in_task import fencing
-from holdfast.rows import frames, layout
+from holdfast.rows import ahead, frames, layout
 from holdfast.rows.errors import Held, RowsError, Unwritable, unwritable
 from holdfast.rows.log import Log
 from holdfast.rows.schema import Dataset
@@ -66,11 +66,14 @@ def _scalars(dataset: Dataset) -> dict[type, Callable[[Any], bytes]]:
 class SourceLogs:
     """Not thread-safe: the writer holds a lock while it calls."""
 
-    def __init__(self, folder: Path, task: str, incarnation: int, *, on_disk: bool) -> None:
+    def __init__(
+        self, folder: Path, task: str, incarnation: int, *, on_disk: bool, is_ahead: bool = False
+    ) -> None:
         self.folder = folder
         self.task = task
         self.incarnation = incarnation
         self.on_disk = on_disk
+        self._is_ahead = is_ahead and not on_disk and ahead.pays_in(folder)
         self.kept: dict[str, Kept] = {}
         self.log: Log | None = None
         self.look_at_ns = 0
@@ -96,7 +99,7 @@ class SourceLogs:
         good_bytes = log.good_bytes
         before = [(kept, kept.rows) for kept in self.kept.values()]
         try:
-            log.good_bytes += _write_frames(log, _frames_of(pieces))
+            log.good_bytes = _write_frames(log, _frames_of(pieces))
         except BaseException as error:
             for kept, rows in before:
                 kept.rows = rows
@@ -111,7 +114,7 @@ class SourceLogs:
         try:
             self.kept[dataset.name] = Kept(dataset)
             frame = _description(frames.DECLARATION, dataset.id, dataset.to_json())
-            log.good_bytes += _write_frames(log, [frame])
+            log.good_bytes = _write_frames(log, [frame])
         except BaseException as error:
             self.kept.pop(dataset.name, None)
             self.take_back(log, good_bytes, error)
@@ -128,7 +131,7 @@ class SourceLogs:
             kept.dataset = changed
             fresh = {key: changed.attrs[key] for key in values}
             frame = _description(frames.ATTRIBUTES, kept.id, fresh)
-            log.good_bytes += _write_frames(log, [frame])
+            log.good_bytes = _write_frames(log, [frame])
         except BaseException as error:
             kept.dataset = old
             self.take_back(log, good_bytes, error)
@@ -197,10 +200,12 @@ class SourceLogs:
         if log is None:
             return
         counts = {name: kept.rows - kept.log_first_row for name, kept in self.kept.items()}
-        try:
-            log.good_bytes += _write_frames(log, [_description(frames.END, 0, {"rows": counts})])
-        except OSError:
-            # The end is a courtesy to readers: no room for it is no loss.
+        is_whole = False
+        with contextlib.suppress(OSError):
+            # A courtesy to readers: no room for it is no loss.
+            log.good_bytes = _write_frames(log, [_description(frames.END, 0, {"rows": counts})])
+            is_whole = True
+        if not is_whole or log.has_filler:
             with contextlib.suppress(OSError):
                 log.take_back(log.good_bytes)
         try:
@@ -264,7 +269,13 @@ class SourceLogs:
                 descriptions.append(_description(frames.DECLARATION, kept.id, content))
             first = b"".join(part for pair in descriptions for part in pair)
             try:
-                log = Log.begin(self.folder, self._number, first, on_disk=self.on_disk)
+                log = Log.begin(
+                    self.folder,
+                    self._number,
+                    first,
+                    on_disk=self.on_disk,
+                    is_ahead=self._is_ahead,
+                )
             except OSError as error:
                 # Somebody may tidy up temporary names while we rename ours.
                 if left and isinstance(error, FileNotFoundError) and self.folder.is_dir():
@@ -305,18 +316,17 @@ def _rows_frame(piece: Piece, flags: int, now_ns: int) -> tuple[bytes, bytes]:
 
 
 def _write_frames(log: Log, made: Iterable[tuple[bytes, bytes]]) -> int:
-    """Small frames go together in one call."""
+    """Small frames go together in one call; returns where the last one ends."""
     waiting: list[bytes] = []
-    waiting_bytes = written = 0
+    waiting_bytes = 0
+    at = log.good_bytes
     for header, payload in made:
         waiting += (header, payload)
         waiting_bytes += len(header) + len(payload)
         if waiting_bytes >= _WRITE_BYTES:
-            log.write(waiting)
-            written += waiting_bytes
+            at = log.write(waiting, at)
             waiting, waiting_bytes = [], 0
-    log.write(waiting)
-    return written + waiting_bytes
+    return log.write(waiting, at)
 
 
 def _sync_file(path: Path) -> None:

@@ -9,7 +9,7 @@ import struct
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from os import writev  # a look-up less for each append
+from os import pwritev  # a look-up less for each append
 from pathlib import Path
 from time import time_ns
 from typing import Any, Literal, Self
@@ -76,7 +76,10 @@ class Writer:
         self._log_bytes_max = log_bytes_max
         self._is_closed = False
         self._on_disk = ack == "disk"
-        self._logs = SourceLogs(self.folder, task, self.incarnation, on_disk=self._on_disk)
+        self._logs = SourceLogs(
+            self.folder, task, self.incarnation, on_disk=self._on_disk,
+            is_ahead=way != layout.CENTRAL,
+        )  # fmt: skip
         self._kept = self._logs.kept
         self._logs.ready()
         if self._on_disk:
@@ -146,12 +149,15 @@ class Writer:
             except TypeError:  # its rows do not lie one after the other
                 summed = rest + payload.tobytes()
             frame = (pack_begin(MAGIC, sum_of(summed)), summed)
+            upto = good_bytes + HEADER_BYTES + nbytes
             try:
-                done = writev(log.fd, frame)
+                if upto > log.ahead_bytes:
+                    log.go_ahead(good_bytes, upto)
+                done = pwritev(log.fd, frame, good_bytes)
                 if done != HEADER_BYTES + nbytes:
-                    log.complete(frame, done)
+                    log.complete(frame, good_bytes, done)
                 kept.rows = first_row + rows
-                log.good_bytes = upto = good_bytes + HEADER_BYTES + nbytes
+                log.good_bytes = upto
             except BaseException as error:
                 kept.rows = first_row
                 logs.take_back(log, good_bytes, error)

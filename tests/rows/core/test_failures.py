@@ -190,12 +190,12 @@ def test_a_failed_flush_takes_back_nothing_that_was_acknowledged(
 def test_a_short_write_is_completed(
     tmp_path: Path, rows_in: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def short(fd: int, pieces: Sequence[bytes]) -> int:
-        return os.write(fd, b"".join(pieces)[:50])
+    def short(fd: int, pieces: Sequence[bytes], at: int) -> int:
+        return os.pwrite(fd, b"".join(pieces)[:50], at)
 
     with Writer(tmp_path, task="chief", seal="never") as writer:
         writer.dataset("x", dtype="f8")
-        monkeypatch.setattr(writer_module, "writev", short)
+        monkeypatch.setattr(writer_module, "pwritev", short)
         writer.append("x", np.arange(100.0))
     assert rows_in(tmp_path)["x"].tolist() == list(range(100))
 
@@ -204,14 +204,14 @@ def test_a_short_write_is_completed(
 def test_an_append_that_is_interrupted_leaves_no_half_row(
     tmp_path: Path, rows_in: Look, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    def interrupted(fd: int, pieces: Sequence[bytes]) -> int:
-        os.write(fd, b"".join(pieces)[:-1])
+    def interrupted(fd: int, pieces: Sequence[bytes], at: int) -> int:
+        os.pwrite(fd, b"".join(pieces)[:-1], at)
         raise error
 
     with Writer(tmp_path, task="chief", seal="never") as writer:
         writer.append("x", np.zeros(5))
         with monkeypatch.context() as patch:
-            patch.setattr(writer_module, "writev", interrupted)
+            patch.setattr(writer_module, "pwritev", interrupted)
             with pytest.raises(Unwritable if isinstance(error, OSError) else KeyboardInterrupt):
                 writer.append("x", np.ones(5))
         writer.append("x", np.full(5, 2.0))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.rows import frames
+from holdfast.rows.ahead import written_of
 from holdfast.rows.errors import Refused
 from holdfast.rows.frames import Frame
 from holdfast.rows.schema import Dataset
@@ -66,16 +67,21 @@ def read_log(path: Path, *, is_over: bool) -> LogFrames:
 def _frames(found: LogFrames, content: mmap.mmap | bytes, view: memoryview, total: int) -> None:
     at = 0
     group: list[Frame] = []  # of an unfinished one
+    written = written_of(view)
     while at < total:
         frame = frames.frame_at(view, at)
         if frame is None:
             behind = _next(content, view, at + 1, total)
+            if behind == total:
+                if at >= written:
+                    break  # filler, which is nothing
+                behind = total = written
+            is_cut = behind == total and _is_cut(view, at, total)
             # What came before the damage is whole by itself, whatever became of its group.
-            if behind < total or not _is_cut(view, at, total):
+            if not is_cut:
                 found.rows += group
                 group = []
             if len(found.damages) < DAMAGES_MAX:
-                is_cut = behind == total and _is_cut(view, at, total)
                 found.damages.append(Damage(found.path, at, behind, is_cut))
             at = behind
             continue
@@ -89,7 +95,7 @@ def _frames(found: LogFrames, content: mmap.mmap | bytes, view: memoryview, tota
         at = frame.offset + frame.nbytes
     if group:
         start = group[0].offset - frames.HEADER_BYTES
-        found.damages.append(Damage(found.path, start, total, is_cut=True))
+        found.damages.append(Damage(found.path, start, at, is_cut=True))
 
 
 def _next(content: mmap.mmap | bytes, view: memoryview, start: int, total: int) -> int:
@@ -104,7 +110,7 @@ def _next(content: mmap.mmap | bytes, view: memoryview, start: int, total: int) 
 
 def _is_cut(view: memoryview, at: int, total: int) -> bool:
     """Whether a frame begins here that would end behind the end of the file."""
-    rest = bytes(view[at : at + frames.HEADER_BYTES])
+    rest = bytes(view[at : min(at + frames.HEADER_BYTES, total)])
     if len(rest) < frames.HEADER_BYTES:
         return frames.MAGIC.startswith(rest[:4])
     nbytes = frames.HEADER.unpack(rest)[6]

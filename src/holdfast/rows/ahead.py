@@ -1,0 +1,75 @@
+"""What a log has ahead of its rows: filler that makes room in the page cache, and is no row.
+
+A small write that makes a file longer costs more to find pages for than to copy. So a log is made
+longer by many pages at once, and rows are written over the filler. Filler says where it lies: it
+repeats at known places, so that what is not written yet is known from rows, whatever these are.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from holdfast.rows.mounts import mount_of
+
+AHEAD_BYTES: Final = 128 << 10
+_FROM_BYTES: Final = 64 << 10  # shorter logs are not worth it
+_LARGE_BYTES: Final = 64 << 10  # nor are writes that are many pages themselves
+_UNIT: Final = b"\xffholdfast: no rows here, not yet\xfe"
+_FILLER: Final = _UNIT * (2 * AHEAD_BYTES // len(_UNIT) + 2)
+# Those that were measured. Memory gains nothing, and over a network it would be sent.
+_KINDS: Final = frozenset({"ext4", "xfs", "overlay"})
+NEVER: Final = 1 << 62
+
+
+def pays_in(folder: Path) -> bool:
+    """Whether the file system of this folder is one where going ahead saves time."""
+    return mount_of(Path(os.path.realpath(folder)))[0] in _KINDS
+
+
+def go_ahead(fd: int, ahead_bytes: int, start: int, upto: int) -> int:
+    """Before a write from `start` to `upto`: the file's length, or what it will have then."""
+    if start < _FROM_BYTES or upto - start >= _LARGE_BYTES:
+        return upto
+    begin = max(ahead_bytes, start)
+    nbytes = 2 * AHEAD_BYTES - begin % AHEAD_BYTES
+    skip = begin % len(_UNIT)
+    try:
+        done = os.pwrite(fd, memoryview(_FILLER)[skip : skip + nbytes], begin)
+    except OSError:
+        return upto  # if there is no room, the write itself says so
+    return max(upto, begin + done)
+
+
+def written_bytes(fd: int, total_bytes: int) -> int:
+    """How much of a file of this length lies before its filler.
+
+    Rows may end like filler by chance: then it is some bytes too low, so that a whole frame
+    counts wherever it ends, and one that is not whole and ends behind this was being written.
+    """
+    if not _ends_with_filler(fd, total_bytes):
+        return total_bytes
+    start = max(0, total_bytes - 2 * AHEAD_BYTES)
+    found = np.frombuffer(os.pread(fd, total_bytes - start, start), np.uint8)
+    return start + _other(found, start)
+
+
+def written_of(content: memoryview) -> int:
+    """The same of bytes in memory."""
+    start = max(0, len(content) - 2 * AHEAD_BYTES)
+    return start + _other(np.frombuffer(content[start:], np.uint8), start)
+
+
+def _ends_with_filler(fd: int, total_bytes: int) -> bool:
+    start = max(0, total_bytes - len(_UNIT))
+    found = np.frombuffer(os.pread(fd, total_bytes - start, start), np.uint8)
+    return _other(found, start) < len(found)
+
+
+def _other(found: "np.ndarray[tuple[int], np.dtype[np.uint8]]", start: int) -> int:
+    """The length without the filler at its end; the first byte lies at `start` in the file."""
+    skip = start % len(_UNIT)
+    filler = np.frombuffer(_FILLER, np.uint8)[skip : skip + len(found)]
+    differing = np.flatnonzero(found != filler)
+    return int(differing[-1]) + 1 if len(differing) else 0
