@@ -52,7 +52,7 @@ def write(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
             task=f"worker:{options.get('task', number)}",
             way=way,
             ack=options.get("ack", "process"),
-            log_bytes_max=LOG_BYTES_MAX,
+            log_bytes_max=options.get("log_bytes_max", LOG_BYTES_MAX),
             seal=options.get("seal", "close"),
         )
     except rows.RowsError as error:

@@ -7,6 +7,8 @@ _TORN = [("write", {"writer": 2, "seal": "never"}, 33)]
 _CENTRAL = {"way": "central"}
 
 WORKER = Target("worker, process", "write", {"seal": "close"})
+# Its logs are long enough to go ahead of their rows.
+WORKER_AHEAD = Target("worker, ahead", "write", {"seal": "close", "log_bytes_max": 1 << 20})
 WORKER_ON_DISK = Target("worker, disk", "write", {"ack": "disk", "seal": "close"}, power_safe=True)
 SEALER = Target("sealer", "seal", before=[_FIRST], torn_before=_TORN, power_safe=True)
 CENTRAL = Target(
@@ -43,7 +45,7 @@ LOCKED = Target(
     power_safe=True,
 )
 TARGETS = {
-    "worker": (WORKER, WORKER_ON_DISK),
+    "worker": (WORKER, WORKER_ON_DISK, WORKER_AHEAD),
     "sealer": (SEALER,),
     "central": (CENTRAL,),
     "merge": (MERGE, MERGE_BY_TIME),

@@ -14,10 +14,10 @@ import numpy as np
 from holdfast.rows.mounts import mount_of
 
 AHEAD_BYTES: Final = 128 << 10
-_FROM_BYTES: Final = 64 << 10  # shorter logs are not worth it
+_FROM_BYTES: Final = 4 << 10  # shorter logs are not worth it
 _LARGE_BYTES: Final = 64 << 10  # nor are writes that are many pages themselves
 _UNIT: Final = b"\xffholdfast: no rows here, not yet\xfe"
-_FILLER: Final = _UNIT * (2 * AHEAD_BYTES // len(_UNIT) + 2)
+FILLER: Final = _UNIT * (2 * AHEAD_BYTES // len(_UNIT) + 2)
 # Those that were measured. Memory gains nothing, and over a network it would be sent.
 _KINDS: Final = frozenset({"ext4", "xfs", "overlay"})
 NEVER: Final = 1 << 62
@@ -36,7 +36,7 @@ def go_ahead(fd: int, ahead_bytes: int, start: int, upto: int) -> int:
     nbytes = 2 * AHEAD_BYTES - begin % AHEAD_BYTES
     skip = begin % len(_UNIT)
     try:
-        done = os.pwrite(fd, memoryview(_FILLER)[skip : skip + nbytes], begin)
+        done = os.pwrite(fd, memoryview(FILLER)[skip : skip + nbytes], begin)
     except OSError:
         return upto  # if there is no room, the write itself says so
     return max(upto, begin + done)
@@ -70,6 +70,6 @@ def _ends_with_filler(fd: int, total_bytes: int) -> bool:
 def _other(found: "np.ndarray[tuple[int], np.dtype[np.uint8]]", start: int) -> int:
     """The length without the filler at its end; the first byte lies at `start` in the file."""
     skip = start % len(_UNIT)
-    filler = np.frombuffer(_FILLER, np.uint8)[skip : skip + len(found)]
+    filler = np.frombuffer(FILLER, np.uint8)[skip : skip + len(found)]
     differing = np.flatnonzero(found != filler)
     return int(differing[-1]) + 1 if len(differing) else 0
