@@ -3,8 +3,10 @@
 Four workers append 8192 rows of 100 float32 at a time, and the clock stops when the last row is in
 a published HDF5 segment. Beside it, in every round, one process writes the same bytes with plain
 h5py in the same batches: once as people do, and once with an fsync at its end, which each of our
-segments has. The bar is the middle ratio of the rounds. CPU time is that of all processes, without
-their start: it says more than the clock where others use the machine, too.
+segments has. The bar is the middle ratio of the rounds, to both, from 4 GB on: what fits into the
+memory that the kernel lends to writers never reaches the disk as people do it, and ours always
+does; the figure of such a small run is shown, too. CPU time is that of all processes, without their
+start: it says more than the clock where others use the machine, too.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from holdfast.rows.central_state import published
 ROWS, COLUMNS = 8192, 100
 WORKERS = 4
 RATIO_MIN = 0.8
+JUDGED_FROM_MB = 4000
 SECONDS_MAX = 600
 
 
@@ -37,10 +40,21 @@ def main() -> int:
     asked = _asked()
     if asked.as_worker:
         return _work(asked.dir, asked.as_worker, asked.batches)
-    batches = max(WORKERS, asked.mb * 1_000_000 // (ROWS * COLUMNS * 4))
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    try:
+        missed = sum(_measure(mb, asked.rounds, asked.dir) for mb in asked.mb)
+    finally:
+        end_all()
+    print(f"{missed} bars missed, load is now {os.getloadavg()[0]:.1f}")
+    return 1 if missed else 0
+
+
+def _measure(mb: int, rounds: int, folder: Path) -> int:
+    """How many bars runs of this size missed."""
+    batches = max(WORKERS, mb * 1_000_000 // (ROWS * COLUMNS * 4))
     batches -= batches % WORKERS
     total_mb = batches * ROWS * COLUMNS * 4 / 1e6
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {total_mb:.0f} MB a run")
+    print(f"\n{total_mb:.0f} MB a run")
     ways: dict[str, Callable[[Path], tuple[float, float]]] = {
         "plain h5py": lambda place: _plain(place, batches, is_synced=False),
         "plain h5py, fsync": lambda place: _plain(place, batches, is_synced=True),
@@ -48,33 +62,34 @@ def main() -> int:
     }
     walls: dict[str, list[float]] = {name: [] for name in ways}
     cpus: dict[str, list[float]] = {name: [] for name in ways}
-    try:
-        for _ in range(asked.rounds):
-            for name, run in ways.items():
-                with tempfile.TemporaryDirectory(dir=asked.dir, prefix="rows-central-") as folder:
-                    wall_s, cpu_s = run(Path(folder))
-                walls[name].append(wall_s)
-                cpus[name].append(cpu_s)
-    finally:
-        end_all()
+    for _ in range(rounds):
+        for name, run in ways.items():
+            with tempfile.TemporaryDirectory(dir=folder, prefix="rows-central-") as place:
+                wall_s, cpu_s = run(Path(place))
+            walls[name].append(wall_s)
+            cpus[name].append(cpu_s)
     for name in ways:
         best, cpu = min(walls[name]), min(cpus[name])
         print(f"{name:18s} {total_mb / best:7.0f} MB/s best, {total_mb / cpu:7.0f} MB/cpu-s")
-    return 0 if _judge(walls) else 1
+    return _judge(walls, is_judged=total_mb >= JUDGED_FROM_MB)
 
 
-def _judge(walls: dict[str, list[float]]) -> bool:
+def _judge(walls: dict[str, list[float]], *, is_judged: bool) -> int:
+    missed = 0
     for name in ("plain h5py, fsync", "plain h5py"):
         pairs = zip(walls[name], walls["central"], strict=True)
         ratio = statistics.median(plain / ours for plain, ours in pairs)
-        print(f"central is {ratio:.2f} x {name} (bar: {RATIO_MIN})")
-    return ratio >= RATIO_MIN
+        held = ratio >= RATIO_MIN
+        word = ("PASS" if held else "FAIL") if is_judged else "    "
+        print(f"{word}  central is {ratio:.2f} x {name} (bar: {RATIO_MIN} from 4 GB on)")
+        missed += is_judged and not held
+    return missed
 
 
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.rows.central", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--mb", type=int, default=512, help="of one run")
+    parser.add_argument("--mb", type=int, nargs="+", default=[512, 4096], help="of one run")
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--as-worker", default="", help=argparse.SUPPRESS)
     parser.add_argument("--batches", type=int, default=0, help=argparse.SUPPRESS)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import h5py
 import numpy as np
 
 from holdfast import rows
+from holdfast.rows.frames import HEADER_BYTES
 from holdfast.rows.reading import parts, read_part, sources
 from holdfast.rows.sealing import seal_folder
 
@@ -138,6 +140,7 @@ def cases(folder: Path, count: int, seed: int = 1) -> list[Case]:
         ("swmr", None),
         ("marked", None),
         *((f"log {damage}", damage) for damage in ("cut", "flipped", "zeroed")),
+        *((f"left log {damage}", damage) for damage in ("cut", "flipped", "zeroed")),
         *((f"segment {damage}", damage) for damage in ("cut", "flipped")),
         *((name, None) for name in NO_HDF5),
     ]
@@ -160,7 +163,7 @@ def _made(name: str, how: Any, place: Path, chance: random.Random) -> Case:
         subprocess.run([sys.executable, "-c", MARKED, str(path), name, str(seed)], check=False)
         grown = np.random.default_rng(seed).random((640, 16), "f4")
         return Case(name, path, {"/grows": grown}, {"/grows": set(range(640))}, "dirty")
-    if name.startswith(("log", "segment")):
+    if name.startswith(("log", "left", "segment")):
         return _folder_case(name, how, place, chance)
     libver, damage = how
     known = original(path, chance, libver)
@@ -169,15 +172,13 @@ def _made(name: str, how: Any, place: Path, chance: random.Random) -> Case:
 
 
 def _folder_case(name: str, how: str, place: Path, chance: random.Random) -> Case:
-    """A log directory of two writers; one log or segment is damaged."""
+    """A log directory of two writers, closed or killed; one log or segment is damaged."""
     logdir = place / "logdir"
     make = np.random.default_rng(chance.randrange(1 << 30))
     known: dict[str, Any] = {}
     for task in range(2):
         batches = [make.random((chance.randrange(1, 9), 5)) for _ in range(40)]
-        with rows.open(logdir, task=f"worker:{task}", seal="never", log_bytes_max=4096) as writer:
-            for batch in batches:
-                writer.append("train/loss", batch)
+        _write(logdir, f"worker:{task}", batches, is_killed=name.startswith("left"))
         known[f"worker-{task}.0001/train/loss"] = np.concatenate(batches)
     if name.startswith("segment"):
         seal_folder(logdir)
@@ -193,6 +194,20 @@ def _folder_case(name: str, how: str, place: Path, chance: random.Random) -> Cas
     return Case(name, logdir, known, must, "folder")
 
 
+def _write(logdir: Path, task: str, batches: list[Any], *, is_killed: bool) -> None:
+    """The log of one that was killed is long, and goes on ahead of its rows."""
+    child = os.fork() if is_killed else 0
+    if child:
+        os.waitpid(child, 0)
+        return
+    log_bytes_max = 1 << 20 if is_killed else 4096
+    with rows.open(logdir, task=task, seal="never", log_bytes_max=log_bytes_max) as writer:
+        for batch in batches:
+            writer.append("train/loss", batch)
+        if is_killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _rows_hit(logdir: Path, path: Path, before: bytearray, after: bytearray) -> set[int]:
     """Rows of which a byte changed; all of the part where something else than rows changed."""
     changed = {at for at in range(len(before)) if at >= len(after) or before[at] != after[at]}
@@ -204,9 +219,9 @@ def _rows_hit(logdir: Path, path: Path, before: bytearray, after: bytearray) -> 
             return whole if changed else set()
         hit: set[int] = set()
         for one in blocks:
-            if not changed.isdisjoint(range(one.offset - 40, one.offset + one.nbytes)):
+            if not changed.isdisjoint(range(one.offset - HEADER_BYTES, one.offset + one.nbytes)):
                 hit |= set(range(one.first_row, one.first_row + one.rows))
-        first = blocks[0].offset - 40
+        first = blocks[0].offset - HEADER_BYTES
         # Each log declares its datasets; another log of the writer may do for it.
         others = len(list(path.parent.glob("0*.log"))) > 1
         return hit if others or changed.isdisjoint(range(first)) else whole
