@@ -91,11 +91,10 @@ def plan_merge(segments: Sequence[Segment], *, order: str, may_have_gaps: bool =
     notes: list[str] = list(gaps)
     targets: list[Target] = []
     for number, name in enumerate(sorted(units)):
-        first = units[name][0]
         _check_alike(units[name])
         notes += _attribute_notes(units[name])
         filled = tuple(unit for unit in units[name] if unit.stored.rows)
-        targets.append(Target(replace(first.stored.dataset, id=number), filled))
+        targets.append(Target(_common(number, units[name]), filled))
     return Plan(order, tuple(segments), tuple(targets), tuple(notes))
 
 
@@ -114,6 +113,13 @@ def missing_rows(segments: Iterable[Segment]) -> Iterable[str]:
                     f"{stored.first_row:,}, not {expected:,}"
                 )
             rows[key] = stored.first_row + stored.rows
+
+
+def _common(number: int, units: list[Unit]) -> Dataset:
+    """As the first task has it; compressed if any of them compresses it."""
+    all_of = [unit.stored.dataset for unit in units]
+    how = next(filter(storage.is_packed, all_of), all_of[0])
+    return replace(how, id=number, attrs=all_of[0].attrs)
 
 
 def _check_alike(units: list[Unit]) -> None:

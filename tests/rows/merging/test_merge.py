@@ -114,6 +114,27 @@ def test_chunks_that_fit_are_copied_as_they_are(logdir: Path, tmp_path: Path) ->
     assert merged == sources
 
 
+@pytest.mark.parametrize("order", ["task", "time", "x"])
+@pytest.mark.parametrize("packed", ["worker:0", "worker:1"])
+def test_tasks_that_compress_the_same_rows_differently_are_merged(
+    logdir: Path, tmp_path: Path, packed: str, order: str
+) -> None:
+    for task in ("worker:0", "worker:1"):
+        with rows.open(logdir, task=task, seal="close") as writer:
+            how = "gzip" if task == packed else None
+            writer.dataset("x", dtype="<i8", compression=how, attrs={"of": task})
+            writer.append("x", np.arange(100) + 1000 * int(task[-1]))
+    merged = merge(logdir, tmp_path / "all.h5", order=order)
+    index = rows.index(logdir)
+    for path in (merged.output, index.path):
+        with h5py.File(path) as file:
+            assert file["x"][()].tolist() == [*range(100), *range(1000, 1100)]
+    with h5py.File(merged.output) as file:
+        assert file["x"].compression == "gzip"
+        assert file["x"].attrs["of"] == "worker:0"
+    assert verify_merged(merged.output) == 200
+
+
 def test_an_existing_output_is_never_touched_without_force(
     logdir: Path, tmp_path: Path, write: Call
 ) -> None:
