@@ -7,8 +7,10 @@ _TORN = [("write", {"writer": 2, "seal": "never"}, 33)]
 _CENTRAL = {"way": "central"}
 
 WORKER = Target("worker, process", "write", {"seal": "close"})
-# Its logs are long enough to go ahead of their rows.
-WORKER_AHEAD = Target("worker, ahead", "write", {"seal": "close", "log_bytes_max": 1 << 20})
+# Its logs go ahead of their rows: long enough, and made to, where it would not pay.
+WORKER_AHEAD = Target(
+    "worker, ahead", "write", {"seal": "close", "log_bytes_max": 1 << 20, "is_ahead": True}
+)
 WORKER_ON_DISK = Target("worker, disk", "write", {"ack": "disk", "seal": "close"}, power_safe=True)
 SEALER = Target("sealer", "seal", before=[_FIRST], torn_before=_TORN, power_safe=True)
 CENTRAL = Target(

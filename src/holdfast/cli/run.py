@@ -83,6 +83,11 @@ _OF_THE_PROGRAM = (
         help="Set what this framework reads, too: RANK, MASTER_ADDR … or JAX_COORDINATOR_ADDRESS …",
     ),
     click.option(
+        "--guard-hdf5/--no-guard-hdf5",
+        default=None,
+        help="Stop a task that opens an HDF5 file with h5py to write while another one writes it.",
+    ),
+    click.option(
         "--profile-stragglers",
         "profile_stragglers_s",
         type=float,
@@ -349,6 +354,7 @@ def _about(job: Job, plan: Plan) -> dict[str, Any]:
             "dry_run": job.dry_run,
             "preempt_signal": job.preempt_signal,
             "launch_for": job.launch_for,
+            "guard_hdf5": job.guard_hdf5,
             "profile_stragglers_s": job.profile_stragglers_s,
         },
         "cluster": {str(task): where for task, where in plan.cluster.addresses.items()},

@@ -33,7 +33,7 @@ def asked_job(asked: dict[str, Any]) -> Job:
     settings = (
         *("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes"),
         *("start_deadline_s", "on_failure", "max_relaunches", "checkpoint_dir", "dry_run"),
-        *("preempt_signal", "launch_for", "profile_stragglers_s"),
+        *("preempt_signal", "launch_for", "guard_hdf5", "profile_stragglers_s"),
     )
     told = {name: asked[name] for name in settings}
     _refuse_unless_text(

@@ -37,6 +37,7 @@ class Job:
     dry_run: bool = False  # what would be done about a failure is told, and not done
     preempt_signal: str = "SIGTERM"  # one of PREEMPT_SIGNALS
     launch_for: str = ""  # one of FRAMEWORKS: what its processes want to hear beside TF_CONFIG
+    guard_hdf5: bool = False  # a second writer of an HDF5 file is stopped in every task
     profile_stragglers_s: float = 0.0  # how long a trace of each; 0: none is taken
 
     def __post_init__(self) -> None:

@@ -34,6 +34,7 @@ class JobFile:
     dry_run: bool | None = None
     preempt_signal: str | None = None
     launch_for: str | None = None
+    guard_hdf5: bool | None = None
     profile_stragglers_s: float | None = None
     addresses: Mapping[str, tuple[str, ...]] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +78,7 @@ _SETTINGS = (
     *("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes"),
     *("start_deadline_s", "addresses"),
     *("on_failure", "max_relaunches", "checkpoint_dir", "dry_run"),
-    *("preempt_signal", "launch_for", "profile_stragglers_s"),
+    *("preempt_signal", "launch_for", "guard_hdf5", "profile_stragglers_s"),
 )
 
 

@@ -74,6 +74,7 @@ def plan_tasks(job: Job, cluster: ClusterSpec, *, run_id: str, run_dir: str) -> 
                 env={
                     # Python would keep a task's last words in its own buffer and lose them.
                     "PYTHONUNBUFFERED": "1",
+                    **({"HOLDFAST_GUARD_HDF5": "1"} if job.guard_hdf5 else {}),
                     **variables(job.launch_for, cluster, task),
                     **job.env,
                     "TF_CONFIG": cluster.tf_config(task),

@@ -1,7 +1,7 @@
 """Lets a task write down its stacks when asked by a signal, and its last words by itself.
 
 It also lets `import holdfast` work where Holdfast is not installed: found last of all, and only
-what runs inside of a task.
+what runs inside of a task. With `--guard-hdf5` it guards h5py.
 
 The launcher puts this file's folder first on PYTHONPATH. Python imports `sitecustomize` once, at
 its start: we take our folder off the path again, and let the user's own `sitecustomize` follow.
@@ -95,6 +95,21 @@ def _excepthook(kind, error, trace):  # type: ignore[no-untyped-def]
         pass
 
 
+def _guard_hdf5():  # type: ignore[no-untyped-def]
+    """As the user asked for; who believes to be guarded and is not must hear of it."""
+    try:
+        from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415
+
+        path = os.path.dirname(_IN_TASK) + "/rows/guard.py"  # noqa: PTH120
+        spec = spec_from_file_location("_holdfast_guard", path)
+        guard = module_from_spec(spec)  # type: ignore[arg-type]
+        sys.modules["_holdfast_guard"] = guard
+        spec.loader.exec_module(guard)  # type: ignore[union-attr]
+        guard.install_on_import()
+    except Exception as error:  # noqa: BLE001 - never in the task's way
+        sys.stderr.write("holdfast: h5py is not guarded: %r\n" % (error,))  # noqa: UP031
+
+
 def _begin():  # type: ignore[no-untyped-def]
     folder = os.environ.get("HOLDFAST_STACKS_DIR", "")
     try:
@@ -103,6 +118,8 @@ def _begin():  # type: ignore[no-untyped-def]
     except Exception:  # noqa: BLE001 - never in the task's way
         pass
     sys.meta_path.append(_Alone)
+    if os.environ.get("HOLDFAST_GUARD_HDF5") == "1":
+        _guard_hdf5()  # type: ignore[no-untyped-call]
     if os.environ.get("HOLDFAST_IN_TASK_DIR", "").startswith("/"):
         sys.excepthook = _excepthook
 
