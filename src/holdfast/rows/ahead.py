@@ -17,8 +17,12 @@ AHEAD_BYTES: Final = 128 << 10
 _FROM_BYTES: Final = 4 << 10  # shorter logs are not worth it
 _LARGE_BYTES: Final = 64 << 10  # nor are writes that are many pages themselves
 _UNIT: Final = b"\xffholdfast: no rows here, not yet\xfe"
-FILLER: Final = _UNIT * (2 * AHEAD_BYTES // len(_UNIT) + 2)
-# Those that were measured. Memory gains nothing, and over a network it would be sent.
+# As long as what is not written yet can be: a block of it, and before that the rest of the last
+# one, where the next frame did not fit.
+_MOST_BYTES: Final = 2 * AHEAD_BYTES + _LARGE_BYTES
+FILLER: Final = _UNIT * (_MOST_BYTES // len(_UNIT) + 2)
+# Where it takes half the time. tmpfs gains nothing, btrfs loses, and over a network it would be
+# sent.
 _KINDS: Final = frozenset({"ext4", "xfs", "overlay"})
 NEVER: Final = 1 << 62
 
@@ -48,23 +52,15 @@ def written_bytes(fd: int, total_bytes: int) -> int:
     Rows may end like filler by chance: then it is some bytes too low, so that a whole frame
     counts wherever it ends, and one that is not whole and ends behind this was being written.
     """
-    if not _ends_with_filler(fd, total_bytes):
-        return total_bytes
-    start = max(0, total_bytes - 2 * AHEAD_BYTES)
-    found = np.frombuffer(os.pread(fd, total_bytes - start, start), np.uint8)
-    return start + _other(found, start)
-
-
-def written_of(content: memoryview) -> int:
-    """The same of bytes in memory."""
-    start = max(0, len(content) - 2 * AHEAD_BYTES)
-    return start + _other(np.frombuffer(content[start:], np.uint8), start)
-
-
-def _ends_with_filler(fd: int, total_bytes: int) -> bool:
-    start = max(0, total_bytes - len(_UNIT))
-    found = np.frombuffer(os.pread(fd, total_bytes - start, start), np.uint8)
-    return _other(found, start) < len(found)
+    for nbytes in (len(_UNIT), _MOST_BYTES):  # most files have none: a short look tells
+        start = min(max(_FROM_BYTES, total_bytes - nbytes), total_bytes)
+        found = np.frombuffer(os.pread(fd, total_bytes - start, start), np.uint8)
+        if start + len(found) < total_bytes:  # its writer has closed it in this moment
+            return written_bytes(fd, os.fstat(fd).st_size)
+        written = start + _other(found, start)
+        if written == total_bytes:
+            break
+    return written
 
 
 def _other(found: "np.ndarray[tuple[int], np.dtype[np.uint8]]", start: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.rows import frames
-from holdfast.rows.ahead import written_of
+from holdfast.rows.ahead import written_bytes
 from holdfast.rows.errors import Refused
 from holdfast.rows.frames import Frame
 from holdfast.rows.schema import Dataset
@@ -49,33 +49,32 @@ def read_log(path: Path, *, is_over: bool) -> LogFrames:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         total = os.fstat(fd).st_size
+        # Before all else: what lies before this was written, and stays; what lies behind may be
+        # overtaken by its writer while it is read.
+        written = written_bytes(fd, total)
         if not is_over:
             # Its writer may take back a half-written frame: a map would end this process.
             content = path.read_bytes()
-            _frames(found, content, memoryview(content), len(content))
+            _frames(found, content, memoryview(content), min(written, len(content)))
         elif total:
             with (
                 mmap.mmap(fd, total, access=mmap.ACCESS_READ) as mapped,
                 memoryview(mapped) as view,
             ):
-                _frames(found, mapped, view, total)
+                _frames(found, mapped, view, written)
     finally:
         os.close(fd)
     return found
 
 
 def _frames(found: LogFrames, content: mmap.mmap | bytes, view: memoryview, total: int) -> None:
+    """Those that begin before `total`."""
     at = 0
     group: list[Frame] = []  # of an unfinished one
-    written = written_of(view)
     while at < total:
         frame = frames.frame_at(view, at)
         if frame is None:
             behind = _next(content, view, at + 1, total)
-            if behind == total:
-                if at >= written:
-                    break  # filler, which is nothing
-                behind = total = written
             is_cut = behind == total and _is_cut(view, at, total)
             # What came before the damage is whole by itself, whatever became of its group.
             if not is_cut:
@@ -101,7 +100,7 @@ def _frames(found: LogFrames, content: mmap.mmap | bytes, view: memoryview, tota
 def _next(content: mmap.mmap | bytes, view: memoryview, start: int, total: int) -> int:
     """Where the next whole frame begins; the end if there is none."""
     at = start
-    while (at := content.find(frames.MAGIC, at)) >= 0:
+    while 0 <= (at := content.find(frames.MAGIC, at)) < total:
         if frames.frame_at(view, at) is not None:
             return at
         at += 1
