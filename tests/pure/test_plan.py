@@ -52,6 +52,13 @@ def test_a_user_may_ask_for_buffers_but_not_for_another_name() -> None:
     assert (env["PYTHONUNBUFFERED"], env["HOLDFAST_TASK"]) == ("0", "ps:0")
 
 
+@pytest.mark.parametrize("guard_hdf5", [True, False])
+def test_only_who_asks_for_it_has_its_hdf5_files_guarded(guard_hdf5: bool) -> None:  # noqa: FBT001
+    job = Job(command=("true",), guard_hdf5=guard_hdf5)
+    made = plan_tasks(job, ClusterSpec({}), run_id="1", run_dir="/data/1")
+    assert ("HOLDFAST_GUARD_HDF5" in made.tasks[0].env) == guard_hdf5
+
+
 def test_a_task_without_an_address_is_shown_as_such() -> None:
     alone = plan_tasks(Job(command=("true",)), ClusterSpec({}), run_id="1", run_dir="/data/1")
     assert "worker:0 at no address" in alone.text()
