@@ -94,7 +94,7 @@ def plan_merge(segments: Sequence[Segment], *, order: str, may_have_gaps: bool =
         _check_alike(units[name])
         notes += _attribute_notes(units[name])
         filled = tuple(unit for unit in units[name] if unit.stored.rows)
-        targets.append(Target(_common(number, units[name]), filled))
+        targets.append(Target(_dataset_of(number, units[name]), filled))
     return Plan(order, tuple(segments), tuple(targets), tuple(notes))
 
 
@@ -115,7 +115,7 @@ def missing_rows(segments: Iterable[Segment]) -> Iterable[str]:
             rows[key] = stored.first_row + stored.rows
 
 
-def _common(number: int, units: list[Unit]) -> Dataset:
+def _dataset_of(number: int, units: list[Unit]) -> Dataset:
     """As the first task has it; compressed if any of them compresses it."""
     all_of = [unit.stored.dataset for unit in units]
     how = next(filter(storage.is_packed, all_of), all_of[0])
