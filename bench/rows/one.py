@@ -5,11 +5,11 @@ It says "ready" when it could begin, begins when it reads a line, and prints wha
 
 import json
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from bench.rows.running import touch
 from bench.rows.ways import COLUMNS, OPENERS, ROW_BYTES, Batch
 
 BATCHES_KEPT = 8
@@ -29,7 +29,7 @@ def measured(way: str, folder: Path, rows: int, seconds: float, bytes_max: int) 
     appends_max = max(1, bytes_max // (rows * ROW_BYTES))
     done = 0
     with OPENERS[way](folder, rows) as append:
-        _touch(folder, bytes_max)
+        touch(folder, bytes_max)
         print("ready", flush=True)
         sys.stdin.readline()
         cpu_s = time.process_time()
@@ -46,14 +46,6 @@ def measured(way: str, folder: Path, rows: int, seconds: float, bytes_max: int) 
         "closed_s": time.monotonic(),
         "cpu_s": time.process_time() - cpu_s,
     }
-
-
-def _touch(folder: Path, nbytes: int) -> None:
-    """A machine that lends its free memory to others gets it back slowly: not within the clock."""
-    block = bytes(1 << 20)
-    with tempfile.TemporaryFile(dir=folder) as file:
-        for _ in range(nbytes >> 20):
-            file.write(block)
 
 
 if __name__ == "__main__":

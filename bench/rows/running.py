@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -42,3 +43,11 @@ def ended(*processes: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None
 def end_all() -> None:
     """Nothing that was started here runs on."""
     ended(*(process for process in _started if process.poll() is None))
+
+
+def touch(folder: Path, nbytes: int) -> None:
+    """A machine that lends its free memory to others gets it back slowly: not within the clock."""
+    block = bytes(1 << 20)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for _ in range(nbytes >> 20):
+            file.write(block)

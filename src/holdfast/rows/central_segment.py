@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -40,7 +40,8 @@ ORIGIN: Final = np.dtype(
 )
 _SMALL_BYTES: Final = 1 << 15  # pieces below are read together if they lie near each other
 _READ_BYTES: Final = 1 << 20
-_WRITE_BYTES: Final = 4 << 20  # of each of two buffers
+_WRITE_BYTES: Final = 4 << 20  # of each buffer
+_BUFFERS: Final = 4
 _DO: Final = "make room, or mend the disk: the rows are safe in their logs"
 _HEAD_BYTES: Final = HEADER_BYTES - SUMMED_FROM  # of a frame's header, what its sum covers
 
@@ -69,32 +70,51 @@ class Plan:
 
 
 class Buffers:
-    """Two, for write_central, again and again: one is filled while the other is written."""
+    """Some, for write_central, again and again: one is filled while others are written."""
 
     def __init__(self) -> None:
         # They begin on a page: processors copy such ones faster, and disks want it so.
-        self.fills, self._other = (memoryview(mmap.mmap(-1, _WRITE_BYTES)) for _ in range(2))
+        self.fills, *self._free = (memoryview(mmap.mmap(-1, _WRITE_BYTES)) for _ in range(_BUFFERS))
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="holdfast-rows-write")
-        self._written: Future[None] | None = None
+        self._busy: deque[tuple[Future[None], memoryview]] = deque()
 
     def write(self, nbytes: int, target: DirectFile, offset: int) -> None:
-        """What was filled, in the background. The next to be filled is the other one."""
-        self.wait()
-        self._written = self._writing.submit(target.write, self.fills[:nbytes], offset)
-        self.fills, self._other = self._other, self.fills
-
-    def wait(self) -> None:
-        """Until all is written; an error of that is raised here."""
-        written, self._written = self._written, None
-        if written is not None:
-            written.result()
+        """What was filled, in the background. The next to be filled is another one."""
+        written = self._writing.submit(target.write, self.fills[:nbytes], offset)
+        target.writes.append(written)
+        self._busy.append((written, self.fills))
+        if not self._free:
+            written, buffer = self._busy.popleft()
+            written.exception()  # whoever finishes the file hears of it
+            self._free.append(buffer)
+        self.fills = self._free.pop()
 
     def close(self) -> None:
         self._writing.shutdown()
 
 
-def write_central(path: Path, plan: Plan, state: dict[str, Any], buffers: Buffers) -> None:
-    """Writes all of the plan into a new file; Differs if a log is not as it was written."""
+def write_central(
+    path: Path, plan: Plan, state: dict[str, Any], buffers: Buffers
+) -> list[DirectFile]:
+    """Writes all of the plan into a new file; Differs if a log is not as it was written.
+
+    It is whole when all that is returned is finished.
+    """
+    begun: list[DirectFile] = []
+    try:
+        _write(path, plan, state, buffers, begun)
+        _check(path, plan, state)
+    except BaseException:
+        for one in begun:
+            with suppress(OSError):
+                one.finish()
+        raise
+    return begun
+
+
+def _write(
+    path: Path, plan: Plan, state: dict[str, Any], buffers: Buffers, begun: list[DirectFile]
+) -> None:
     with storage.create(path) as file:
         told: list[dict[str, Any]] = []
         for name, dataset in plan.datasets.items():
@@ -104,7 +124,8 @@ def write_central(path: Path, plan: Plan, state: dict[str, Any], buffers: Buffer
                 xxh3 = _write_packed(file, dataset, pieces, rows)
             else:
                 offset = storage.create_plain(file, dataset, rows)
-                xxh3 = _write_plain(path, file.id.get_vfd_handle(), offset, pieces, buffers)
+                begun.append(DirectFile(path))
+                xxh3 = _copy_plain(_Copying(begun[-1], offset, buffers), pieces)
             told.append(
                 dataset.to_json() | {"first_row": plan.first_rows[name], "rows": rows, "xxh3": xxh3}
             )
@@ -121,7 +142,6 @@ def write_central(path: Path, plan: Plan, state: dict[str, Any], buffers: Buffer
         for name, origins in plan.origins.items():
             table = np.array(origins, dtype=ORIGIN)
             arrival.create_dataset(name, data=table, track_times=False)
-    _check(path, plan, state)
 
 
 def _check(path: Path, plan: Plan, state: dict[str, Any]) -> None:
@@ -164,14 +184,6 @@ def _write_packed(file: Any, dataset: Dataset, pieces: list[Piece], rows: int) -
     return xxh3.intdigest()
 
 
-def _write_plain(path: Path, fd: int, offset: int, pieces: list[Piece], buffers: Buffers) -> int:
-    with closing(DirectFile(path, fd)) as target:
-        try:
-            return _copy_plain(_Copying(target, offset, buffers), pieces)
-        finally:
-            buffers.wait()
-
-
 def _copy_plain(copying: "_Copying", pieces: list[Piece]) -> int:
     """Puts the pieces' bytes behind each other; returns the checksum of them all."""
     for start, end in _runs(pieces):
@@ -196,7 +208,6 @@ class _Copying:
         """One piece, of any size."""
         log, at, end = piece.log.fd, piece.offset, piece.offset + piece.nbytes
         found = Sum(os.pread(log, _HEAD_BYTES, at - _HEAD_BYTES))
-        self._make_room(piece.nbytes)
         while at < end:
             room = self._buffer[self._filled : self._filled + end - at]
             got = os.preadv(log, [room], at)

@@ -10,6 +10,7 @@ from holdfast.rows.central_state import central_folder
 from holdfast.rows.errors import Unwritable
 from holdfast.rows.layout import CENTRAL
 from holdfast.rows.log import Log
+from holdfast.rows.pacing import Backlog, Pace
 from holdfast.rows.schema import Dataset
 from holdfast.rows.writer import LOG_BYTES_MAX, Ack, Writer
 
@@ -32,7 +33,8 @@ def open_central(
     """A writer whose logs a compactor takes over (`holdfast rows serve`, `rows.central`).
 
     Nobody waits for the compactor until this writer's logs hold `backlog_bytes_max` that it has
-    not taken over; then append waits, and raises Unwritable after `backlog_wait_s`.
+    not taken over; then append waits, and raises Unwritable after `backlog_wait_s`. Where the
+    kernel would begin to write logs to the disk, each new log waits up to 0.2 s (pacing.py).
     """
     return CentralWriter(
         logdir,
@@ -60,6 +62,7 @@ class CentralWriter(Writer):
         self._backlog_bytes_max = backlog_bytes_max
         self._backlog_wait_s = backlog_wait_s
         self._has_said_half = False
+        self._pace = Pace(self._backlog)
         super().__init__(
             logdir, task=task, ack=ack, log_bytes_max=log_bytes_max, seal="never", way=CENTRAL
         )
@@ -71,10 +74,11 @@ class CentralWriter(Writer):
     def _ready(self, now_ns: int) -> Log:
         if self._logs.log is None and not self._is_closed:
             self._wait_for_room()
+            self._pace.wait()
         return super()._ready(now_ns)
 
     def _wait_for_room(self) -> None:
-        nbytes = self._backlog_bytes()
+        nbytes = self._backlog().nbytes
         if nbytes <= self._backlog_bytes_max // 2:
             self._has_said_half = False
             return
@@ -91,7 +95,7 @@ class CentralWriter(Writer):
         _log.warning(
             "%s: append waits up to %g s for room in the backlog", self.task, self._backlog_wait_s
         )
-        while self._backlog_bytes() > self._backlog_bytes_max:
+        while self._backlog().nbytes > self._backlog_bytes_max:
             waited_s = time.monotonic() - began_s
             if waited_s > self._backlog_wait_s:
                 raise Unwritable(
@@ -103,12 +107,13 @@ class CentralWriter(Writer):
             time.sleep(_LOOK_S)
         _log.warning("%s: append goes on after %.1f s", self.task, time.monotonic() - began_s)
 
-    def _backlog_bytes(self) -> int:
-        found = 0
-        for entry in os.scandir(self.folder):
-            if entry.name.endswith(".log"):
-                found += _size_of(entry)
-        return found
+    def _backlog(self) -> Backlog:
+        sizes = {
+            entry.name: _size_of(entry)
+            for entry in os.scandir(self.folder)
+            if entry.name.endswith(".log")
+        }
+        return Backlog(sum(sizes.values()), min(sizes, default=""))
 
     def _compactor(self) -> str:
         owner = lease.owner_of(central_folder(self.logdir) / "compactor")

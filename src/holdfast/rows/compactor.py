@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from holdfast.rows import lease, publishing, reading, storage
+from holdfast.rows import publishing, reading, storage
 from holdfast.rows.central_segment import Buffers, Differs, Plan, write_central
 from holdfast.rows.central_state import State, central_folder, published
 from holdfast.rows.central_tail import Group, LogFile, Piece, Tail, remove_contained
+from holdfast.rows.compacting_lease import take_compacting
+from holdfast.rows.direct import DirectFile
 from holdfast.rows.errors import Held, RowsError, unwritable
 from holdfast.rows.frames import HEADER_BYTES
 from holdfast.rows.layout import (
@@ -31,7 +33,6 @@ from holdfast.rows.layout import (
 from holdfast.rows.schema import Dataset
 from holdfast.rows.serve_settings import AGE_S, SEGMENT_BYTES
 
-COMPACTOR = "compactor"
 PIECES_MAX = 1 << 18  # in one segment, whatever their size
 UNPUBLISHED_MAX = 2
 DIFFERS_MAX = 5  # looks at a checksum that differs, before it is believed
@@ -67,7 +68,7 @@ class Compactor:
         self._age_s = age_s
         self._warn = warn
         self._warned: set[str] = set()
-        self._lease = _taken(self._folder)
+        self._lease = take_compacting(self._folder)
         self._renew_at_s = time.monotonic() + RENEW_S
         storage.hdf5()  # if it is missing, this is the time to say so
         self._buffers = Buffers()
@@ -295,7 +296,7 @@ class Compactor:
         target = self._folder / segment_name(plan.number)
         private = target.with_name(temporary_name(target.name))
         try:
-            write_central(private, plan, self._state.to_json(), self._buffers)
+            begun = write_central(private, plan, self._state.to_json(), self._buffers)
         except Differs as error:
             publishing.discard(private)
             self._look_again(error)
@@ -309,17 +310,24 @@ class Compactor:
         if len(self._unpublished) >= UNPUBLISHED_MAX:
             self._collect_first()
         before = self._unpublished[-1].future if self._unpublished else None
-        future = self._publisher.submit(self._publish, private, target, before)
-        self._unpublished.append(_Unpublished(future, self._released(), plan.number))
+        logs = self._released()
+        future = self._publisher.submit(self._publish, private, target, before, begun, logs)
+        self._unpublished.append(_Unpublished(future, logs, plan.number))
 
-    def _publish(self, private: Path, target: Path, before: Future[None] | None) -> None:
+    def _publish(
+        self, private: Path, target: Path, before: Future[None] | None,
+        begun: list[DirectFile], logs: list[LogFile],
+    ) -> None:  # fmt: skip
         try:
+            for one in begun:
+                one.finish()
             if before is not None:
                 before.result()  # it says that all before it is there, so that must be
             publishing.sync_file(private)
             if not self._lease.is_ours():
                 raise Held(f"{self._folder} has another compactor", do="let one of them run")
             publishing.publish_new(private, target)
+            self._remove(logs)
         except FileExistsError as error:
             raise Held(f"{target} was made by another compactor", do="let one run") from error
         finally:
@@ -339,7 +347,6 @@ class Compactor:
         except OSError as error:
             raise unwritable(self._folder, error) from error
         self._unpublished.popleft()
-        self._remove(item.logs)
 
     def _remove(self, logs: list[LogFile]) -> None:
         for log in logs:
@@ -382,19 +389,3 @@ class Compactor:
         if (about or text) not in self._warned:
             self._warned.add(about or text)
             self._warn(text)
-
-
-def _taken(folder: Path) -> lease.Lease:
-    try:
-        return lease.take(folder / COMPACTOR, task=COMPACTOR)
-    except Held as error:
-        raise Held(
-            f"{folder} has a compactor: pid {error.pid} on {error.host}, since {error.since}",
-            do="let that one run, or end it first: rows wait safely in their logs",
-            host=error.host,
-            pid=error.pid,
-            task=error.task,
-            since=error.since,
-        ) from error
-    except OSError as error:
-        raise unwritable(folder, error) from error
