@@ -21,8 +21,7 @@ _UNIT: Final = b"\xffholdfast: no rows here, not yet\xfe"
 # one, where the next frame did not fit.
 _MOST_BYTES: Final = 2 * AHEAD_BYTES + _LARGE_BYTES
 FILLER: Final = _UNIT * (_MOST_BYTES // len(_UNIT) + 2)
-# Where it takes half the time. tmpfs gains nothing, btrfs loses, and over a network it would be
-# sent.
+# Where it pays. tmpfs gains nothing, btrfs loses, and over a network it would be sent.
 _KINDS: Final = frozenset({"ext4", "xfs", "overlay"})
 NEVER: Final = 1 << 62
 

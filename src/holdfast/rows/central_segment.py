@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -93,55 +93,54 @@ class Buffers:
         self._writing.shutdown()
 
 
-def write_central(
-    path: Path, plan: Plan, state: dict[str, Any], buffers: Buffers
-) -> list[DirectFile]:
+def write_central(path: Path, plan: Plan, state: dict[str, Any], buffers: Buffers) -> DirectFile:
     """Writes all of the plan into a new file; Differs if a log is not as it was written.
 
-    It is whole when all that is returned is finished.
+    The file is whole when what is returned is finished.
     """
-    begun: list[DirectFile] = []
-    try:
-        _write(path, plan, state, buffers, begun)
+    with ExitStack() as undoing:
+        with storage.create(path) as file:
+            begun = DirectFile(path)
+            undoing.callback(_give_up, begun)
+            _write(file, plan, state, buffers, begun)
         _check(path, plan, state)
-    except BaseException:
-        for one in begun:
-            with suppress(OSError):
-                one.finish()
-        raise
+        undoing.pop_all()
     return begun
 
 
+def _give_up(begun: DirectFile) -> None:
+    with suppress(OSError):
+        begun.finish()
+
+
 def _write(
-    path: Path, plan: Plan, state: dict[str, Any], buffers: Buffers, begun: list[DirectFile]
+    file: Any, plan: Plan, state: dict[str, Any], buffers: Buffers, begun: DirectFile
 ) -> None:
-    with storage.create(path) as file:
-        told: list[dict[str, Any]] = []
-        for name, dataset in plan.datasets.items():
-            pieces = plan.pieces.get(name, [])
-            rows = sum(piece.rows for piece in pieces)
-            if storage.is_packed(dataset):
-                xxh3 = _write_packed(file, dataset, pieces, rows)
-            else:
-                offset = storage.create_plain(file, dataset, rows)
-                begun.append(DirectFile(path))
-                xxh3 = _copy_plain(_Copying(begun[-1], offset, buffers), pieces)
-            told.append(
-                dataset.to_json() | {"first_row": plan.first_rows[name], "rows": rows, "xxh3": xxh3}
-            )
-        group = file.create_group(GROUP)
-        group.attrs["format"] = FORMAT
-        group.attrs["task"] = CENTRAL
-        group.attrs["incarnation"] = 0
-        group.attrs["number"] = plan.number
-        table = np.array(plan.blocks, dtype=BLOCK)
-        group.create_dataset(BLOCKS, data=table, track_times=False)
-        write_json(group, DATASETS, told)
-        write_json(group, STATE, state)
-        arrival = group.create_group(ARRIVAL)
-        for name, origins in plan.origins.items():
-            table = np.array(origins, dtype=ORIGIN)
-            arrival.create_dataset(name, data=table, track_times=False)
+    told: list[dict[str, Any]] = []
+    for name, dataset in plan.datasets.items():
+        pieces = plan.pieces.get(name, [])
+        rows = sum(piece.rows for piece in pieces)
+        if storage.is_packed(dataset):
+            xxh3 = _write_packed(file, dataset, pieces, rows)
+        else:
+            offset = storage.create_plain(file, dataset, rows)
+            xxh3 = _copy_plain(_Copying(begun, offset, buffers), pieces)
+        told.append(
+            dataset.to_json() | {"first_row": plan.first_rows[name], "rows": rows, "xxh3": xxh3}
+        )
+    group = file.create_group(GROUP)
+    group.attrs["format"] = FORMAT
+    group.attrs["task"] = CENTRAL
+    group.attrs["incarnation"] = 0
+    group.attrs["number"] = plan.number
+    table = np.array(plan.blocks, dtype=BLOCK)
+    group.create_dataset(BLOCKS, data=table, track_times=False)
+    write_json(group, DATASETS, told)
+    write_json(group, STATE, state)
+    arrival = group.create_group(ARRIVAL)
+    for name, origins in plan.origins.items():
+        table = np.array(origins, dtype=ORIGIN)
+        arrival.create_dataset(name, data=table, track_times=False)
 
 
 def _check(path: Path, plan: Plan, state: dict[str, Any]) -> None:

@@ -316,11 +316,10 @@ class Compactor:
 
     def _publish(
         self, private: Path, target: Path, before: Future[None] | None,
-        begun: list[DirectFile], logs: list[LogFile],
+        begun: DirectFile, logs: list[LogFile],
     ) -> None:  # fmt: skip
         try:
-            for one in begun:
-                one.finish()
+            begun.finish()
             if before is not None:
                 before.result()  # it says that all before it is there, so that must be
             publishing.sync_file(private)

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import resource
 import signal
 import time
 from collections.abc import Callable
@@ -273,3 +274,17 @@ def test_no_segment_counts_without_the_one_before_it(
     with compactor(tmp_path) as again:
         again.drain()
     assert (arrived(tmp_path)["worker-0.0001"]["x"] == sent).all()
+
+
+def test_many_datasets_need_few_files(tmp_path: Path) -> None:
+    """All rows of a segment go through the same file, however many datasets it has."""
+    with rows.open(tmp_path, task="worker:0", way="central") as writer:
+        writer.append_many({f"metrics/{number}": float(number) for number in range(300)})
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 60, limits[1]))  # noqa: PTH208
+    try:
+        with Compactor(tmp_path, warn=pytest.fail) as compactor:
+            compactor.drain()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert published(tmp_path).rows["metrics/299"] == 1
