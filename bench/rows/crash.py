@@ -1,4 +1,4 @@
-"""Strikes worker, sealer, central writer, merge at single calls: `python -m bench.rows.crash`.
+"""Strikes worker, sealer, central writer, merges at single calls: `python -m bench.rows.crash`.
 
 Kills before and within each call that changes the folder, full and broken disks at each call, and
 power cuts after each call, until there are so many points of each; after each, everything is

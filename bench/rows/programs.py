@@ -1,14 +1,16 @@
-"""What is struck: a worker, the sealer, the compactor of the central way, a merge.
+"""What is struck: a worker, the sealer, the compactor of the central way, merges.
 
 Each runs in a child of the warm interpreter. The folder they get is `root`: the log directory is
 `root/job`, merged files lie in `root/out`; both are made before the strike is armed.
 """
 
+import itertools
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from bench.rows import recovering
 from bench.rows.recovering import LOCKED, MERGED, SEGMENT_BYTES
 from bench.rows.told import BATCHES_MAX, DATASETS, declare, told
@@ -17,6 +19,7 @@ from bench.rows.warm import Tell
 from holdfast import rows
 from holdfast.rows import ahead
 from holdfast.rows.compactor import Compactor
+from holdfast.rows.plain_files import plan
 from holdfast.rows.sealing import seal_folder
 
 STEPS = 18
@@ -112,6 +115,38 @@ def merge(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
         tell_refused(tell, error)
 
 
+def write_file(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    """A plain HDF5 file as a program without holdfast leaves it: plain, packed, growing, text."""
+    import h5py  # noqa: PLC0415 - only these targets need it
+
+    number = options["writer"]
+    with h5py.File(root / "job" / f"worker_{number}.h5", "w") as file:
+        for name, shape in DATASETS.items():
+            batches = range(number * BATCHES_MAX, number * BATCHES_MAX + 5 + number)
+            rows = [told(name, batch, 7 * number) for batch in batches]
+            is_text = shape.dtype == "str"
+            file.create_dataset(
+                name,
+                data=[*itertools.chain(*rows)] if is_text else np.concatenate(rows),
+                dtype=h5py.string_dtype() if is_text else shape.dtype,
+                chunks=(shape.chunk_rows, *shape.row_shape) if shape.chunk_rows else None,
+                maxshape=(None, *shape.row_shape) if name == "samples" else None,
+                compression=shape.compression,
+            )
+            for batch in batches:
+                tell({"ack": [batch, [name]]})
+        file.attrs["rank"] = number
+
+
+def merge_files(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    """Plain files; however short the rows are, they go into the file step by step."""
+    plan.SMALL_BYTES, plan.STEP_BYTES = 0, 256  # in this process, which is about to end
+    try:
+        rows.merge(root / "job", root / "out" / MERGED, layout=options["layout"])
+    except rows.RowsError as error:
+        tell_refused(tell, error)
+
+
 def recover(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
     """The struck worker starts again, as the same task; then everything must be there."""
     acknowledged = _and_again(root, options, tell)
@@ -133,7 +168,13 @@ def recover_locked(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
 
 def recover_merge(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
     """The merge is called again, and goes on."""
-    recovering.judge_merged(root, options["acknowledged"], tell, options.get("order", "task"))
+    order = options.get("order", "task")
+    recovering.judge_merged(root, options["acknowledged"], tell, order=order)
+
+
+def recover_merge_files(root: Path, options: Mapping[str, Any], tell: Tell) -> None:
+    plan.SMALL_BYTES, plan.STEP_BYTES = 0, 256
+    recovering.judge_merged(root, options["acknowledged"], tell, layout=options["layout"])
 
 
 def _and_again(

@@ -5,14 +5,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import numpy.typing as npt
-from bench.rows.told import judge, read_file
+from bench.rows.told import DATASETS, judge, read_file
 from bench.rows.warm import Tell
 
 from holdfast import rows
-from holdfast.rows.merging import merge
+from holdfast.rows.merging import Layout, merge
 from holdfast.rows.sealing import seal_folder
+from holdfast.rows.verifying import verify_merged
 
 MERGED = "all.h5"
 LOCKED = "locked.h5"
@@ -34,16 +36,21 @@ def judge_shards(root: Path, acknowledged: Acknowledged, tell: Tell) -> None:
     judge_merged(root, acknowledged, tell)
 
 
-def judge_merged(root: Path, acknowledged: Acknowledged, tell: Tell, order: str = "task") -> None:
+def judge_merged(
+    root: Path, acknowledged: Acknowledged, tell: Tell, *, order: str = "task",
+    layout: Layout = "append",
+) -> None:  # fmt: skip
     """A second call goes on, or finds the file whole; nothing but the file is left."""
     merged = root / "out" / MERGED
     was_there = merged.exists()
     try:
-        merge(root / "job", merged, order=order)
+        merge(root / "job", merged, order=order, layout=layout)
     except rows.Refused as error:
         if not was_there:
             tell({"wrong": f"the merge was refused: {error}"})
-    tell_wrong(tell, "merged file", read_file(merged), acknowledged)
+    found = read_file(merged) if layout == "append" else _grouped(merged)
+    tell_wrong(tell, "merged file", found, acknowledged)
+    verify_merged(merged)
     left = [*(root / "job").rglob("*.h5.*.tmp"), *(set((root / "out").iterdir()) - {merged})]
     if left:
         tell({"wrong": f"left over: {', '.join(str(path.relative_to(root)) for path in left)}"})
@@ -88,6 +95,16 @@ def tell_wrong(tell: Tell, where: str, found: Found, acknowledged: Acknowledged)
     verdict = judge(found, acknowledged)
     if verdict:
         tell({"wrong": f"{where}: {verdict}"})
+
+
+def _grouped(path: Path) -> Found:
+    """The told datasets of all groups of a merged file, group after group."""
+    pieces: dict[str, list[npt.NDArray[Any]]] = {}
+    with h5py.File(path, "r") as file:
+        for group in (file[name] for name in file if name.startswith("worker")):
+            for name in DATASETS:
+                pieces.setdefault(name, []).append(group[name][()])
+    return _joined(pieces)
 
 
 def _joined(pieces: dict[str, list[npt.NDArray[Any]]]) -> Found:

@@ -38,6 +38,23 @@ MERGE_BY_TIME = Target(
     recover="recover_merge",
     power_safe=True,
 )
+_FILES = [("write_file", {"writer": number}) for number in (1, 2, 3)]
+MERGE_FILES = Target(
+    "merge of plain files",
+    "merge_files",
+    {"layout": "append"},
+    before=_FILES,
+    recover="recover_merge_files",
+    power_safe=True,
+)
+MERGE_FILES_BY_GROUP = Target(
+    "merge of plain files by group",
+    "merge_files",
+    {"layout": "group"},
+    before=_FILES,
+    recover="recover_merge_files",
+    power_safe=True,
+)
 LOCKED = Target(
     "locked",
     "write",
@@ -51,5 +68,6 @@ TARGETS = {
     "sealer": (SEALER,),
     "central": (CENTRAL,),
     "merge": (MERGE, MERGE_BY_TIME),
+    "files": (MERGE_FILES, MERGE_FILES_BY_GROUP),
     "locked": (LOCKED,),
 }

@@ -37,6 +37,9 @@ def warm() -> Iterator[Warm]:
         ("central", "cut", 10),
         ("merge", "kill", 50),
         ("merge", "cut", 10),
+        ("files", "kill", 40),
+        ("files", "cut", 5),
+        ("files", "fail", 5),
         ("locked", "kill", 5),
     ],
 )

@@ -184,13 +184,15 @@ def _sentence(error: tf.errors.OpError, tries: int, over_s: float, path: str) ->
     parts = ["holdfast: " + (_code(error) or "an error")]
     if _op(error):
         parts.append(f"in op {_op(error)}")
-    if named := tasks_named(records.text_of(error)):
+    named = tasks_named(records.text_of(error))
+    if named:
         parts.append("speaks of {}".format(", ".join(named)))
     if tries > 1:
         parts.append(f"tried {tries} times over {over_s:.1f} s")
     elif not may_pass(error, repeatable=True):
         parts.append("not tried again: it does not pass by itself")
-    if finding := records.newest_finding():
+    finding = records.newest_finding()
+    if finding:
         parts.append("found so far: " + finding)
     if path:
         parts.append("written down in " + path)
@@ -218,7 +220,8 @@ def _op(error: tf.errors.OpError) -> str:
 def _place_in_graph(error: tf.errors.OpError) -> str:
     name = getattr(error.op, "name", "") or getattr(error.node_def, "name", "")
     text = records.text_of(error)  # an eager error has it there only
-    return str(name or _between(text, "node ", "}}"))[:200]
+    inner = _between(text, "{{node ", "}}") or _between(text, "{{function_node ", "}}")
+    return str(name or inner)[:200]
 
 
 def _between(text: str, before: str, after: str) -> str:

@@ -1,5 +1,7 @@
 """What can go wrong with rows: each error says what happened and what to do next."""
 
+from __future__ import annotations
+
 import errno
 import os
 

@@ -3,13 +3,15 @@
 `install()` changes `h5py.File` in this process: for the modes r+, a, w, w- and x the side file of
 `holdfast.rows.lease` is asked first, so that a second process, a second host on shared storage or
 a second open in the same process hears `Held` with host, pid, task and time, and mode 'w' does not
-truncate. Reading is not touched. Hard links are told by inode among the processes of this host.
+truncate. Reading is not touched. On this host a file is also known by its inode: under another
+name, by a hard link or after somebody has renamed it, and when its side file was removed. A child
+that is forked may go on to read what its parent writes; to write, it opens the file itself.
 
 Not seen: programs that open the file without this guard and under its only name, h5py's low level
-(`h5py.h5f`), other libraries, and drivers that share one file on purpose (mpio).
+(`h5py.h5f`), other libraries, drivers that make several files of one or share one on purpose.
 
-This file needs nothing but Python and its neighbour `lease.py`: it is taken into tasks where
-Holdfast is not installed.
+This file needs nothing but Python and its neighbours here: it is taken into tasks where Holdfast
+is not installed.
 """
 
 from __future__ import annotations
@@ -17,41 +19,29 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import importlib
 import json
 import os
 import sys
-import threading
+import types
 from typing import Any
 
 if __name__.startswith("holdfast."):
-    from holdfast.rows import lease
+    from holdfast.rows import guarded_files
 else:  # taken along into a task, without the rest
-    import importlib.util
+    _package = types.ModuleType("_holdfast_rows")
+    _package.__path__ = [os.path.dirname(os.path.abspath(__file__))]  # noqa: PTH100, PTH120
+    sys.modules.setdefault(_package.__name__, _package)
+    guarded_files = importlib.import_module("_holdfast_rows.guarded_files")
 
-    _spec = importlib.util.spec_from_file_location(
-        "_holdfast_lease",
-        os.path.join(os.path.dirname(os.path.abspath(__file__)), "lease.py"),  # noqa: PTH100, PTH118, PTH120
-    )
-    assert _spec is not None
-    assert _spec.loader is not None
-    lease = importlib.util.module_from_spec(_spec)
-    sys.modules["_holdfast_lease"] = lease  # dataclasses look their module up
-    _spec.loader.exec_module(lease)
-
+HeldFile = guarded_files.HeldFile
 WRITES = ("r+", "a", "w", "w-", "x")
 EXCLUSIVE = ("w-", "x")
 DRIVERS = (None, "sec2", "stdio", "direct", "core")
-TERM_S = 24 * 3600.0  # only another host must believe it: here, the process itself is looked at
-PROCESSES_MAX = 20_000
-FILES_MAX = 100_000
-_lock = threading.RLock()
-_leases: dict[str, lease.Lease] = {}  # by side file
+MARK = "_holdfast_guard"  # on h5py.File: which copy of this module guards it
 _whole: dict[str, Any] = {}  # h5py's own functions, while ours are in their place
 _task = ""
-
-
-class HeldFile(lease.Held, BlockingIOError):  # noqa: N818 - reads as what it says
-    """As h5py's own error for a locked file, so that a program that tries again still does."""
+_sees_forks = False
 
 
 def install(task: str = "") -> None:
@@ -59,16 +49,21 @@ def install(task: str = "") -> None:
     import h5py  # noqa: PLC0415
 
     global _task  # noqa: PLW0603 - one per process, as h5py itself
-    with _lock:
-        _task = task or _task or _own_name()
-        if _whole:
-            return
-        kind = h5py.File
-        _whole.update(init=kind.__init__, close=kind.close, flush=kind.flush, kind=kind)
-        kind.__init__ = _guarded_init(kind.__init__, int(h5py.__version__.partition(".")[0]))
-        kind.close = _guarded_close(kind.close)
-        kind.flush = _guarded_flush(kind.flush)
-        atexit.register(_release_all)
+    kind = h5py.File
+    other = getattr(kind, MARK, None)
+    if other is not None and other is not sys.modules.get(__name__):
+        other.install(task)  # `holdfast run --guard-hdf5` was there first, with a copy of its own
+        return
+    _task = task or _task or _own_name()
+    if _whole:
+        return
+    _whole.update(init=kind.__init__, close=kind.close, flush=kind.flush, kind=kind)
+    kind.__init__ = _guarded_init(kind, int(h5py.__version__.partition(".")[0]))
+    kind.close = _guarded_close(kind.close, kind.flush)
+    kind.flush = _guarded_flush(kind.flush)
+    setattr(kind, MARK, sys.modules.get(__name__))
+    atexit.register(_at_exit)
+    _see_forks(h5py)
 
 
 def install_on_import(task: str = "") -> None:
@@ -106,220 +101,121 @@ class _WaitForH5py:
 
 def uninstall() -> None:
     """Give h5py back as it was, and let go of all files."""
-    with _lock:
-        if not _whole:
-            return
-        kind = _whole["kind"]
-        kind.__init__, kind.close, kind.flush = (
-            _whole[name] for name in ("init", "close", "flush")
-        )
-        _whole.clear()
-        atexit.unregister(_release_all)
-        _release_all()
+    if not _whole:
+        h5py = sys.modules.get("h5py")
+        other = getattr(h5py.File, MARK, None) if h5py is not None else None
+        if other is not None:
+            other.uninstall()
+        return
+    kind = _whole["kind"]
+    kind.__init__, kind.close, kind.flush = (_whole[name] for name in ("init", "close", "flush"))
+    delattr(kind, MARK)
+    _whole.clear()
+    atexit.unregister(_at_exit)
+    guarded_files.let_go_of_all()
 
 
-def _guarded_init(init: Any, version: int) -> Any:
+def _guarded_init(kind: Any, version: int) -> Any:
+    init, close = kind.__init__, kind.close
     default = "r" if version >= 3 else "a"  # noqa: PLR2004
 
     @functools.wraps(init)
     def __init__(self: Any, name: Any, mode: Any = default, *more: Any, **named: Any) -> None:  # noqa: N807
-        path = _written(name, mode or default, named.get("driver", more[0] if more else None))
+        driver = named.get("driver", more[0] if more else None)
+        path = _written(name, mode or default, driver, backed=named.get("backing_store", True))
         if path is None:
             init(self, name, mode, *more, **named)
             return
-        with _lock:
-            _sweep()
-            with _announced(path):
-                taken = _take(path)
-                try:
-                    init(self, name, mode, *more, **named)
-                except BaseException:
-                    _let_go(taken)
-                    raise
-                _note(taken, path)
+        guarded_files.open_guarded(
+            path,
+            task=_task,
+            file=self,
+            init=functools.partial(init, self, name, mode, *more, **named),
+            close=functools.partial(close, self),
+        )
 
     return __init__
 
 
-def _guarded_close(close: Any) -> Any:
+def _guarded_close(close: Any, flush: Any) -> Any:
     @functools.wraps(close)
     def closed(self: Any) -> None:
-        close(self)
-        if _leases:
-            with _lock:
-                _sweep()
+        if guarded_files.is_inherited(self):
+            _close_inherited(self, close, flush)
+            return
+        try:
+            close(self)
+        finally:
+            guarded_files.sweep_soon()
 
     return closed
+
+
+def _close_inherited(file: Any, close: Any, flush: Any) -> None:
+    """Its parent's: what this child has changed is not written, and that is told.
+
+    HDF5 writes a few bytes at every close, changed or not, and is refused by the system.
+    """
+    try:
+        flush(file)
+    except (OSError, RuntimeError) as error:
+        raise guarded_files.not_the_childs(file) from error
+    finally:
+        with contextlib.suppress(OSError, RuntimeError):
+            close(file)
 
 
 def _guarded_flush(flush: Any) -> Any:
     @functools.wraps(flush)
     def flushed(self: Any) -> None:
-        flush(self)
-        if _leases:
-            with _lock, contextlib.suppress(OSError, lease.Held):
-                for taken in _leases.values():
-                    taken.renew()
+        try:
+            flush(self)
+        except (OSError, RuntimeError) as error:
+            if guarded_files.is_inherited(self):
+                raise guarded_files.not_the_childs(self) from error
+            raise
+        guarded_files.renew_old()
 
     return flushed
 
 
-def _written(name: Any, mode: Any, driver: Any) -> str | None:
+def _at_exit() -> None:
+    h5py = sys.modules["h5py"]
+    if guarded_files.has_inherited():
+        for number in h5py.h5f.get_obj_ids(types=h5py.h5f.OBJ_FILE):
+            file = h5py.File(number)
+            if guarded_files.is_inherited(file):
+                file.close()
+    guarded_files.at_exit()
+
+
+def _written(name: Any, mode: Any, driver: Any, *, backed: Any) -> str | None:
     """The path that would be written; None where there is nothing to guard."""
-    if mode not in WRITES or driver not in DRIVERS:
+    if mode not in WRITES or driver not in DRIVERS or not backed:
         return None
     if not isinstance(name, (str, bytes, os.PathLike)):
         return None  # a file object, or a file that is open already
     path = os.path.realpath(os.fsdecode(name))
     if mode in EXCLUSIVE and os.path.exists(path):  # noqa: PTH110
         return None  # h5py says that it exists
-    # Where no side file can be made, h5py cannot make the file either, and says why.
-    return path if os.access(os.path.dirname(path), os.W_OK) else None  # noqa: PTH120
+    return path
 
 
-@contextlib.contextmanager
-def _announced(path: str) -> Any:
-    """Have the file open while we ask who else has: of two who look at once, both see it."""
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:  # not there yet, or not ours to write: h5py says so
-        yield
+def _see_forks(h5py: Any) -> None:
+    global _sees_forks  # noqa: PLW0603 - it cannot be taken back
+    if _sees_forks:
         return
-    try:
-        known = os.fstat(fd)
-        if known.st_nlink > 1:
-            _refuse_other_names(path, known)
-        yield
-    finally:
-        os.close(fd)
+    _sees_forks = True
 
+    def flush_all() -> None:
+        for file in h5py.h5f.get_obj_ids(types=h5py.h5f.OBJ_FILE):
+            h5py.h5f.flush(file)
 
-def _refuse_other_names(path: str, known: os.stat_result) -> None:
-    """A file with several names has several side files: ask for its inode."""
-    for pid in _processes():
-        for other in _open_paths(pid, known, but=path if pid == os.getpid() else ""):
-            owner = lease.owner_of(other) or lease.seen_from_outside(pid)
-            raise _as_held_file(lease.held(path, owner))
-
-
-def _take(path: str) -> lease.Lease:
-    try:
-        taken = lease.take(
-            path,
-            task=_task,
-            term_s=TERM_S,
-            stays=False,
-            counts=functools.partial(_counts, path=path),
-        )
-    except lease.Held as error:
-        raise _as_held_file(error) from None
-    _leases[taken.side_file] = taken
-    return taken
-
-
-def _as_held_file(error: Any) -> HeldFile:
-    held = HeldFile(
-        error.message,
-        do=error.do,
-        host=error.host,
-        pid=error.pid,
-        task=error.task,
-        since=error.since,
+    os.register_at_fork(
+        before=functools.partial(guarded_files.before_fork, flush_all),
+        after_in_parent=guarded_files.after_fork_in_parent,
+        after_in_child=guarded_files.after_fork_in_child,
     )
-    held.errno = 11
-    return held
-
-
-def _counts(owner: lease.Owner, *, path: str) -> bool:
-    """Whether it lives, has the file open, and means the file that has the name now."""
-    if not lease.is_held(owner):
-        return False
-    inode = _inode(path)
-    if owner.inode and owner.inode != inode:
-        return False  # what it writes was replaced by another file
-    if not owner.inode or (owner.boot, owner.pid_space) != (lease.boot_id(), lease.pid_space()):
-        return True
-    return _has_open(owner.pid, owner.inode)
-
-
-def _note(taken: lease.Lease, path: str) -> None:
-    with contextlib.suppress(OSError, lease.Held):
-        taken.renew(inode=_inode(path))
-
-
-def _let_go(taken: lease.Lease) -> None:
-    taken.release()
-    _leases.pop(taken.side_file, None)
-
-
-def _sweep() -> None:
-    """Let go of what this process has open no longer, however it was closed."""
-    for taken in list(_leases.values()):
-        inode = taken.owner.inode
-        if taken.owner.pid != os.getpid():
-            del _leases[taken.side_file]  # our parent's
-        elif inode and not _has_open(os.getpid(), inode):
-            _let_go(taken)
-
-
-def _release_all() -> None:
-    with _lock:
-        for taken in list(_leases.values()):
-            _let_go(taken)
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.stat(path).st_ino  # noqa: PTH116
-    except OSError:
-        return 0
-
-
-def _has_open(pid: int, inode: int) -> bool:
-    """Whether a process has this file open for writing; where we may not look, it has."""
-    folder = "/proc/%d/fd" % pid  # noqa: UP031
-    try:
-        numbers = os.listdir(folder)  # noqa: PTH208
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return any(_is_written(pid, number, inode) for number in numbers[:FILES_MAX])
-
-
-def _is_written(pid: int, number: str, inode: int) -> bool:
-    try:
-        if os.stat("/proc/%d/fd/%s" % (pid, number)).st_ino != inode:  # noqa: PTH116, UP031
-            return False
-        with open("/proc/%d/fdinfo/%s" % (pid, number), encoding="ascii") as file:  # noqa: PTH123, UP031
-            fields = dict(
-                line.split(":", 1) for line in file.read(4096).splitlines() if ":" in line
-            )
-        return bool(int(fields.get("flags", "0"), 8) & (os.O_WRONLY | os.O_RDWR))
-    except (OSError, ValueError):
-        return False
-
-
-def _processes() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()][:PROCESSES_MAX]  # noqa: PTH208
-
-
-def _open_paths(pid: int, known: os.stat_result, *, but: str) -> list[str]:
-    """Under which names a process has a file open for writing, the given one left out."""
-    found = []
-    folder = "/proc/%d/fd" % pid  # noqa: UP031
-    try:
-        numbers = os.listdir(folder)[:FILES_MAX]  # noqa: PTH208
-    except OSError:
-        return []
-    for number in numbers:
-        with contextlib.suppress(OSError):
-            seen = os.stat("%s/%s" % (folder, number))  # noqa: PTH116, UP031
-            if (seen.st_dev, seen.st_ino) == (known.st_dev, known.st_ino):
-                name = os.readlink("%s/%s" % (folder, number))  # noqa: PTH115, UP031
-                if name != but and _is_written(pid, number, known.st_ino):
-                    found.append(name)
-    return found
 
 
 def _own_name() -> str:

@@ -1,5 +1,7 @@
 """Which file system a folder lies on, by the system's own word."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 
@@ -18,6 +20,6 @@ def mount_of(place: Path) -> tuple[str, str]:
             continue
         point = fields[4].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
         # Of two mounts on one place, the later one hides the earlier.
-        if place.is_relative_to(point) and len(point) >= best:
+        if Path(point) in (place, *place.parents) and len(point) >= best:
             found, best = (after[0], f"{fields[5]},{after[2]}"), len(point)
     return found
