@@ -55,7 +55,10 @@ def index(logdir: str | os.PathLike[str]) -> Indexed:
                 not_in.append(f"{part.path} is still written")
     not_in += [f"{one.task}: its logs wait for the central writer" for one in waiting(place)]
     if not segments and not not_in:
-        raise RowsError(f"there are no rows in {place}", do="name the directory of rows.open()")
+        raise RowsError(
+            f"there are no rows in {place}",
+            do="name the directory of rows.open(); plain HDF5 files are merged with -o FILE",
+        )
     plan = plan_merge(segments, order="task")
     try:
         with private_path(path) as private:

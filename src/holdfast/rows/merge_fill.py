@@ -4,7 +4,7 @@ import errno
 import mmap
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +12,11 @@ from typing import Final
 
 from holdfast.rows import storage
 from holdfast.rows.errors import Damaged, RowsError
-from holdfast.rows.merge_frame import Places
 from holdfast.rows.merge_journal import Journal
-from holdfast.rows.merge_order import Order
 from holdfast.rows.merge_plan import Unit
-from holdfast.rows.merge_rows import UnitRows, differs, mapped
-from holdfast.rows.merge_steps import CHECK, CHECK_XXH3_AT, Meter, Step
+from holdfast.rows.merge_rows import mapped
+from holdfast.rows.merge_steps import CHECK, CHECK_XXH3_AT, Meter
+from holdfast.rows.merge_work import AnyStep, Copies
 from holdfast.rows.sums import SUM_BYTES, sum_of
 
 _STEPS_AHEAD_MAX: Final = 4  # copied and not yet checked
@@ -32,19 +31,17 @@ class Filling:
     """One merged file whose plain rows are being put in place."""
 
     def __init__(
-        self, path: Path, places: Places, orders: Mapping[str, Order], journal: Journal,
-        meter: Meter,
-    ) -> None:  # fmt: skip
+        self, path: Path, checks_at: int, copies: Copies, journal: Journal, meter: Meter
+    ) -> None:
         self._path = path
-        self._places = places
-        self._orders = orders
+        self._checks_at = checks_at
+        self._copies = copies
         self._journal = journal
         self._meter = meter
-        self._rows: tuple[int, UnitRows] | None = None
 
-    def fill(self, steps: list[Step]) -> None:
+    def fill(self, steps: Iterable[AnyStep]) -> None:
         """Does these steps, in order. Nothing counts before its checksum was read back."""
-        waiting: deque[tuple[Step, int, Future[int]]] = deque()
+        waiting: deque[tuple[AnyStep, int, Future[int]]] = deque()
         unsynced_bytes = 0
         synced: list[Future[None]] = []
         with (
@@ -54,9 +51,9 @@ class Filling:
             ThreadPoolExecutor(1) as syncs,
         ):
             for step in steps:
-                expected = self._copy(fd, step)
-                at = self._places.rows[step.target.dataset.id]
-                waiting.append((step, expected, checks.submit(sum_at, view, at, step)))
+                expected = self._copies.copy(fd, step)
+                at = self._copies.place_of(step)
+                waiting.append((step, expected, checks.submit(sum_at, view, at, step.nbytes)))
                 unsynced_bytes += step.nbytes
                 if unsynced_bytes >= _SYNC_BYTES:
                     # Begun now, the disk works while we copy; the end waits for the rest.
@@ -70,68 +67,48 @@ class Filling:
             one.result()  # the kernel tells of a write that failed only once
         self._journal.flush()
 
-    def _settle(self, fd: int, step: Step, expected: int, check: "Future[int]") -> None:
+    def _settle(self, fd: int, step: AnyStep, expected: int, check: "Future[int]") -> None:
         xxh3 = check.result()
         if xxh3 != expected:
-            raise self._why(step)
-        place = self._places.checks + step.number * CHECK.itemsize + CHECK_XXH3_AT
+            raise self._copies.why(self._path, step)
+        place = self._checks_at + step.number * CHECK.itemsize + CHECK_XXH3_AT
         storage.write_all(fd, memoryview(xxh3.to_bytes(SUM_BYTES, "little")), place)
         self._journal.done(step.number, step.nbytes)
         self._meter.add(step.nbytes)
 
-    def _why(self, step: Step) -> RowsError:
-        """Which of the two is wrong: what was read, or what was written."""
-        if step.unit is not None:
-            unit = step.target.units[step.unit]
-            if sum_of_unit(unit) != unit.stored.xxh3:
-                return differs(unit)
-        return RowsError(
-            f"{self._path}: {step.target.dataset.name} does not read back as it was written",
-            do="look at the disk and the memory of this host, then merge again",
-        )
 
-    def _copy(self, fd: int, step: Step) -> int:
-        """Puts the rows of one step in place; returns what their checksum must be."""
-        target = step.target
-        at = self._places.rows[target.dataset.id] + step.first * target.dataset.row_bytes
-        if step.unit is not None:
-            unit = target.units[step.unit]
-            copy_unit(unit, fd, at)
-            return unit.stored.xxh3
-        if self._rows is None or self._rows[0] != target.dataset.id:
-            self._rows = (target.dataset.id, UnitRows(target))
-        order = self._orders[target.dataset.name]
-        rows = self._rows[1].take(order.rows(step.first, step.first + step.rows))
-        return storage.write_plain(fd, at, [rows])
-
-
-def copy_unit(unit: Unit, fd: int, at: int) -> None:
+def copy_bytes(path: Path, offset: int, nbytes: int, fd: int, at: int) -> None:
     """By the kernel, from file to file, where it can; else in pieces through our memory."""
-    stored, path = unit.stored, unit.segment.path
-    left, offset, by_kernel = stored.nbytes, stored.offset, True
+    by_kernel = True
     with opened(path, os.O_RDONLY) as source:
-        while left:
+        while nbytes:
             if by_kernel:
                 try:
-                    count = os.copy_file_range(source, fd, left, offset, at)
+                    count = os.copy_file_range(source, fd, nbytes, offset, at)
                 except OSError as error:
                     if error.errno not in _NOT_BY_KERNEL:
                         raise
                     count = 0
                 by_kernel = count > 0
             if not by_kernel:
-                piece = os.pread(source, min(left, _PIECE_BYTES), offset)
+                piece = os.pread(source, min(nbytes, _PIECE_BYTES), offset)
                 storage.write_all(fd, memoryview(piece), at)
                 count = len(piece)
                 if not count:
                     raise Damaged(f"{path} is cut", do=storage.RESCUE)
-            left, offset, at = left - count, offset + count, at + count
+            nbytes, offset, at = nbytes - count, offset + count, at + count
 
 
-def sum_at(view: mmap.mmap, at: int, step: Step) -> int:
+def not_as_written(path: Path, name: str) -> RowsError:
+    return RowsError(
+        f"{path}: {name} does not read back as it was written",
+        do="look at the disk and the memory of this host, then merge again",
+    )
+
+
+def sum_at(view: mmap.mmap, at: int, nbytes: int) -> int:
     """The checksum of the rows of a step, as they now lie in the merged file."""
-    first = at + step.first * step.target.dataset.row_bytes
-    with memoryview(view) as whole, whole[first : first + step.nbytes] as rows:
+    with memoryview(view) as whole, whole[at : at + nbytes] as rows:
         return sum_of(rows)
 
 

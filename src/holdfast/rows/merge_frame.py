@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from holdfast.rows.merge_order import Order
 from holdfast.rows.merge_plan import Plan, Target, Unit
 from holdfast.rows.merge_rows import Takes, UnpackedRows, UnpackedText, differs
 from holdfast.rows.merge_steps import CHECK, Meter, Step
+from holdfast.rows.merge_work import Places
 from holdfast.rows.publishing import private_path, publish
 from holdfast.rows.schema import Dataset
 from holdfast.rows.segment import GROUP, chunks_of, write_json
@@ -23,22 +23,6 @@ from holdfast.rows.sums import Sum
 FORMAT: Final = "holdfast-merged/1"
 CHECKS: Final = "checks"
 SOURCES: Final = "sources"
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where in the file plain rows go, by dataset id; and the table of checksums."""
-
-    rows: dict[int, int]
-    checks: int
-
-    def to_json(self) -> dict[str, Any]:
-        return {"rows": {str(key): value for key, value in self.rows.items()},
-                "checks": self.checks}  # fmt: skip
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Places":
-        return cls({int(key): int(at) for key, at in found["rows"].items()}, int(found["checks"]))
 
 
 def make_frame(

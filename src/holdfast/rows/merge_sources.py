@@ -52,7 +52,10 @@ def take(logdir: Path, folder: Path, *, skip_damaged: bool) -> Taken:
     if not found and taken.waiting:
         raise RowsError(taken.waiting[0], do=f"start it: holdfast rows serve {logdir}")
     if not found:
-        raise RowsError(f"there are no rows in {logdir}", do="name the directory of rows.open()")
+        raise RowsError(
+            f"there are no rows in {logdir}",
+            do="name the directory of rows.open(), HDF5 files, or a folder with them",
+        )
     for part in found:
         try:
             segment = _as_segment(part, folder)

@@ -33,6 +33,10 @@ class Step:
     def nbytes(self) -> int:
         return self.rows * self.target.dataset.row_bytes
 
+    @property
+    def is_packed(self) -> bool:
+        return self.target.is_packed
+
 
 def steps_of(plan: Plan, ordered: Collection[str]) -> list[Step]:
     """All steps. Where rows stay in the order of tasks, one for each unit."""

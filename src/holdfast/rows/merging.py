@@ -1,84 +1,105 @@
-"""Merges all rows of a log directory into one plain HDF5 file: exact, resumable, whole or not."""
+"""Merges rows of many tasks into one plain HDF5 file: exact, resumable, whole or not."""
 
 import contextlib
 import errno
 import mmap
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
-from holdfast.rows import layout, storage
-from holdfast.rows.errors import Damaged, Refused, RowsError, Unwritable, unwritable
-from holdfast.rows.merge_fill import Filling, opened, sum_at, sum_of_unit
-from holdfast.rows.merge_frame import Places, make_frame
+from holdfast.rows import layout as layout_of_rows
+from holdfast.rows.errors import Refused, RowsError, Unwritable, unwritable
+from holdfast.rows.merge_fill import Filling, opened, sum_at
 from holdfast.rows.merge_journal import Journal, Mark
-from holdfast.rows.merge_order import Order, orders
-from holdfast.rows.merge_plan import Plan, plan_merge
-from holdfast.rows.merge_rows import differs
-from holdfast.rows.merge_sources import Taken, retaken, take, taken_parts
-from holdfast.rows.merge_steps import CHECK, Meter, Progress, Step, steps_of
+from holdfast.rows.merge_segments import SegmentsKind
+from holdfast.rows.merge_sources import taken_parts
+from holdfast.rows.merge_steps import CHECK, Meter, Progress
+from holdfast.rows.merge_work import AnyStep, Copies, Merged, MergeKind, MergeWork, Places
 from holdfast.rows.publishing import publish, publish_new
 from holdfast.rows.reading import parts, sources
 
+__all__ = ["Layout", "Merged", "merge"]
+
+Layout = Literal["append", "group"]
 _PARTIAL: Final = "partial.h5"
-_METADATA_BYTES: Final = 1 << 20
 _WENT_ON: Final = "went on with an earlier try: rows that came after its start are not in it"
-
-
-@dataclass(frozen=True)
-class Merged:
-    """What is in the new file, and what is worth a word."""
-
-    output: Path
-    rows: dict[str, int]
-    nbytes: int
-    parts: int
-    is_resumed: bool = False
-    open_logs: tuple[str, ...] = ()  # still being written: what they had when the merge began
-    left_out: tuple[str, ...] = ()  # damaged, and so not in it
-    notes: tuple[str, ...] = ()
-    taken: frozenset[tuple[str, int]] = frozenset()  # folder and number of each part
-    removed: tuple[str, ...] = ()
+_BY_TASK: Final = "task"
 
 
 def merge(
-    logdir: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,
-    order: str = "task",
+    order: str = _BY_TASK,
+    layout: Layout = "append",
     force: bool = False,
     fresh: bool = False,
     skip_damaged: bool = False,
     remove_sources: bool = False,
     progress: Progress | None = None,
 ) -> Merged:
-    """Writes all rows of LOGDIR into one new HDF5 file, which appears when it is whole.
+    """Writes all rows of a log directory, or of plain HDF5 files, into one new HDF5 file.
 
-    order: "task", "time" (of appending), or the name of a dataset of numbers, by whose values
-    the datasets of its group are sorted. Killed at any point and called again, it goes on where
-    it was, with the rows that were there when it began; fresh=True begins anew.
+    source: a log directory, a folder with plain HDF5 files, one such file, or many. The new file
+    appears when it is whole. Killed at any point and called again, it goes on where it was, with
+    what was there when it began; fresh=True begins anew.
+    order: of a log directory, "task", "time" (of appending), or the name of a dataset of numbers,
+    by whose values the datasets of its group are sorted.
+    layout: of plain files, "append" (the same datasets one after the other, and beside each of
+    them, as NAME.task, whose rows they are) or "group" (a group for each file).
     """
     target = Path(os.path.abspath(output))  # noqa: PTH100 - no symlink is followed
-    place = Path(os.path.abspath(logdir))  # noqa: PTH100
     _check_output(target, force=force)
+    kind = _kind(source, target, order=order, layout=layout, skip_damaged=skip_damaged)
+    if remove_sources and not isinstance(kind, SegmentsKind):
+        raise Refused("plain HDF5 files are never removed", do="leave out --remove-sources")
     try:
         with Journal(target) as journal, _distrusting_the_disk(journal):
-            merging = _Merging(place, target, journal, order)
+            merging = _Merging(kind, target, journal)
             if _was_published(target, journal) and not force and not fresh:
                 made = merging.finished()
             else:
-                made = merging.run(
-                    fresh=fresh, skip_damaged=skip_damaged, force=force, progress=progress
-                )
+                made = merging.run(fresh=fresh, force=force, progress=progress)
             journal.remove()
     except OSError as error:
         raise unwritable(target, error, do="make room, then merge again: it goes on") from error
-    return replace(made, removed=_remove_sources(place, made)) if remove_sources else made
+    if remove_sources and isinstance(kind, SegmentsKind):
+        return replace(made, removed=_remove_sources(kind.logdir, made))
+    return made
+
+
+def _kind(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    target: Path,
+    *,
+    order: str,
+    layout: Layout,
+    skip_damaged: bool,
+) -> MergeKind:
+    """Plain files, unless it is one folder without any, or one in which rows.open() has written."""
+    from holdfast.rows.plain_files.kind import FilesKind, files_of  # noqa: PLC0415 - brings h5py
+
+    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    places = [Path(os.path.abspath(one)) for one in given]  # noqa: PTH100
+    files = files_of(places, target)
+    if not files:
+        if layout != "append":
+            raise Refused(
+                f"layout={layout!r:.40} is for plain HDF5 files, not for a log directory",
+                do="leave it out, or name HDF5 files",
+            )
+        return SegmentsKind(places[0], order, skip_damaged)
+    if order != _BY_TASK:
+        raise Refused(
+            f"plain HDF5 files are merged file after file, not by {order!r:.80}",
+            do="leave out --order",
+        )
+    return FilesKind(tuple(files), layout, target, skip_damaged)
 
 
 @contextlib.contextmanager
@@ -95,11 +116,10 @@ def _distrusting_the_disk(journal: Journal) -> Iterator[None]:
 class _Merging:
     """One merge, from what is there to the file that appears."""
 
-    def __init__(self, logdir: Path, target: Path, journal: Journal, order: str) -> None:
-        self._logdir = logdir
+    def __init__(self, kind: MergeKind, target: Path, journal: Journal) -> None:
+        self._kind = kind
         self._target = target
         self._journal = journal
-        self._order = order
         self._partial = journal.folder / _PARTIAL
 
     def finished(self) -> Merged:
@@ -111,135 +131,98 @@ class _Merging:
             nbytes=told["nbytes"],
             parts=len(told["segments"]),
             is_resumed=True,
+            files=tuple(told.get("files", ())),
+            tasks=tuple(told.get("tasks", ())),
             open_logs=tuple(told["open_logs"]),
             left_out=tuple(told["left_out"]),
             notes=(*told["waiting"], "an earlier try had made it already"),
             taken=taken_parts(told),
         )
 
-    def run(
-        self, *, fresh: bool, skip_damaged: bool, force: bool, progress: Progress | None
-    ) -> Merged:
-        begun = None if fresh else self._resumed(skip_damaged=skip_damaged)
-        taken, plan = begun or self._begun(skip_damaged=skip_damaged)
+    def run(self, *, fresh: bool, force: bool, progress: Progress | None) -> Merged:
+        resumed = None if fresh else self._resumed()
+        work = resumed or self._begun()
         if self._target.exists() and not force:
             raise _exists(self._target)
-        ordered, unordered = orders(plan)
-        steps = steps_of(plan, ordered)
-        meter = Meter(plan.nbytes, progress)
-        places = self._framed(plan, steps, ordered, meter)
-        self._fill(plan, steps, ordered, places, meter)
-        _check_counts(self._partial, plan)
-        self._journal.publishing(Mark.of(self._partial, places.checks, _bytes(steps)))
+        meter = Meter(work.nbytes, progress)
+        places = self._framed(work, meter)
+        self._fill(work, places, meter)
+        work.check(self._partial)
+        self._journal.publishing(Mark.of(self._partial, places.checks, _bytes(work.steps)))
         try:
             (publish if force else publish_new)(self._partial, self._target)
         except FileExistsError:
             raise _exists(self._target) from None
-        more = [*unordered, _WENT_ON] if begun else unordered
-        return self._told(taken, plan, more, is_resumed=begun is not None)
+        made = work.merged(self._target, is_resumed=resumed is not None)
+        return replace(made, notes=(*made.notes, _WENT_ON)) if resumed else made
 
-    def _told(self, taken: Taken, plan: Plan, more: list[str], *, is_resumed: bool) -> Merged:
-        return Merged(
-            output=self._target,
-            rows={target.dataset.name: target.rows for target in plan.targets},
-            nbytes=plan.nbytes,
-            parts=len(plan.segments),
-            is_resumed=is_resumed,
-            open_logs=tuple(taken.open_logs),
-            left_out=tuple(taken.left_out),
-            notes=(*plan.notes, *taken.waiting, *more),
-            taken=frozenset(taken.parts),
-        )
-
-    def _resumed(self, *, skip_damaged: bool) -> tuple[Taken, Plan] | None:
+    def _resumed(self) -> MergeWork | None:
         """What an earlier try began, if the same is asked for now."""
         told = self._journal.past.plan
-        if told is None or told.get("order") != self._order:
-            return None
-        if told.get("logdir") != str(self._logdir) or told.get("skip_damaged") != skip_damaged:
+        if told is None or not self._kind.asked().items() <= told.items():
             return None
         if self._journal.past.places is not None and not self._partial.exists():
             return None
-        return retaken(told)
+        return self._kind.again(told)
 
-    def _begun(self, *, skip_damaged: bool) -> tuple[Taken, Plan]:
+    def _begun(self) -> MergeWork:
         self._journal.restart()
         try:
-            return self._planned(skip_damaged=skip_damaged)
+            return self._planned()
         except RowsError:
             self._journal.remove()
             raise
 
-    def _planned(self, *, skip_damaged: bool) -> tuple[Taken, Plan]:
-        taken = take(self._logdir, self._journal.folder, skip_damaged=skip_damaged)
-        plan = plan_merge(taken.segments, order=self._order, may_have_gaps=bool(taken.left_out))
+    def _planned(self) -> MergeWork:
+        work = self._kind.begin(self._journal.folder)
         free = shutil.disk_usage(self._target.parent).free
-        needed = plan.nbytes + _METADATA_BYTES
-        if needed > free:
+        if work.needed_bytes > free:
             raise Unwritable(
-                f"{self._target} may need {needed:,} bytes, and {free:,} are free",
+                f"{self._target} may need {work.needed_bytes:,} bytes, and {free:,} are free",
                 do="make room, or choose another place",
             )
-        told = taken.to_json(plan) | {"logdir": str(self._logdir), "skip_damaged": skip_damaged}
-        self._journal.plan(told)
-        return taken, plan
+        self._journal.plan(work.to_json() | self._kind.asked())
+        return work
 
-    def _framed(
-        self, plan: Plan, steps: list[Step], ordered: Mapping[str, Order], meter: Meter
-    ) -> Places:
+    def _framed(self, work: MergeWork, meter: Meter) -> Places:
         past = self._journal.past
         if past.places is not None and self._partial.exists():
-            meter.add(sum(step.nbytes for step in steps if step.target.is_packed))
+            meter.add(sum(step.nbytes for step in work.steps if step.is_packed))
             return Places.from_json(past.places)
-        places = make_frame(self._partial, plan, steps, ordered, meter)
+        places = work.make_frame(self._partial, meter)
         self._journal.framed(places.to_json())
         return places
 
-    def _fill(
-        self, plan: Plan, steps: list[Step], ordered: Mapping[str, Order], places: Places,
-        meter: Meter,
-    ) -> None:  # fmt: skip
-        for target in plan.targets:
-            if target.dataset.name in ordered and not target.is_packed:
-                for unit in target.units:
-                    if sum_of_unit(unit) != unit.stored.xxh3:
-                        raise differs(unit)
-        plain = [step for step in steps if not step.target.is_packed]
+    def _fill(self, work: MergeWork, places: Places, meter: Meter) -> None:
+        copies = work.copies(places)
+        plain = [step for step in work.steps if not step.is_packed]
         past = self._journal.past
         done = past.done if past.places is not None else 0
         if done and not past.is_of_this_boot:
-            done = _still_good(self._partial, plain, places, done)
+            done = _still_good(self._partial, work.steps, copies, places.checks, done)
         meter.add(sum(step.nbytes for step in plain if step.number < done))
-        filling = Filling(self._partial, places, ordered, self._journal, meter)
-        filling.fill([step for step in plain if step.number >= done and step.rows])
+        filling = Filling(self._partial, places.checks, copies, self._journal, meter)
+        filling.fill([step for step in plain if step.number >= done and step.nbytes])
 
 
-def _still_good(path: Path, steps: list[Step], places: Places, done: int) -> int:
+def _still_good(
+    path: Path, steps: Sequence[AnyStep], copies: Copies, checks_at: int, done: int
+) -> int:
     """After a power cut, what was noted as done may not have reached the disk."""
     with opened(path, os.O_RDONLY) as fd, mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as view:
-        table = np.frombuffer(view[places.checks : places.checks + _bytes(steps)], dtype=CHECK)
+        table = np.frombuffer(view[checks_at : checks_at + _bytes(steps)], dtype=CHECK)
         for step in steps:
             if step.number >= done:
                 break
-            xxh3 = sum_at(view, places.rows[step.target.dataset.id], step)
-            if xxh3 != int(table[step.number]["xxh3"]):
+            if step.is_packed or not step.nbytes:
+                continue
+            if sum_at(view, copies.place_of(step), step.nbytes) != int(table[step.number]["xxh3"]):
                 return step.number
     return done
 
 
-def _bytes(steps: list[Step]) -> int:
+def _bytes(steps: Sequence[AnyStep]) -> int:
     return (steps[-1].number + 1) * CHECK.itemsize if steps else 0
-
-
-def _check_counts(path: Path, plan: Plan) -> None:
-    """The last look before it appears: plain HDF5, and all that was planned."""
-    with storage.open_finished(path) as file:
-        for target in plan.targets:
-            found = file[target.dataset.name].shape
-            if found != (target.rows, *target.dataset.row_shape):
-                raise Damaged(
-                    f"{path}: {target.dataset.name} has shape {found}", do="merge with --fresh"
-                )
 
 
 def _check_output(target: Path, *, force: bool) -> None:
@@ -283,7 +266,7 @@ def _remove_sources(logdir: Path, made: Merged) -> tuple[str, ...]:
         names = {(source.folder.name, part.number) for part in found}
         if names <= made.taken and all(part.is_over for part in found):
             for part in found:
-                part.path.with_name(layout.log_name(part.number)).unlink(missing_ok=True)
+                part.path.with_name(layout_of_rows.log_name(part.number)).unlink(missing_ok=True)
                 part.path.unlink(missing_ok=True)
                 removed.append(str(part.path))
     return tuple(removed)

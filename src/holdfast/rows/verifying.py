@@ -14,6 +14,8 @@ from holdfast.rows.merge_frame import FORMAT as MERGED
 from holdfast.rows.merge_plan import Unit, missing_rows
 from holdfast.rows.merge_rows import differs, reading, unpacked
 from holdfast.rows.merge_steps import CHECK
+from holdfast.rows.plain_files.frame import FORMAT as MERGED_FILES
+from holdfast.rows.plain_files.verifying import verify_merged_files
 from holdfast.rows.reading import Part, parts, read_part, source_in, sources
 from holdfast.rows.schema import Dataset
 from holdfast.rows.sealing import check_tail
@@ -57,6 +59,8 @@ def verify_merged(path: Path) -> int:
     """The same of a merged file; it carries the checksums of its rows."""
     with storage.open_finished(path) as file, reading(path, "a dataset"):
         group = file.get(GROUP)
+        if group is not None and group.attrs.get("format") == MERGED_FILES:
+            return verify_merged_files(path, file)
         if group is None or group.attrs.get("format") != MERGED:
             raise RowsError(
                 f"{path} is no file that holdfast merge has made",

@@ -1,5 +1,7 @@
-"""What the tests of segments, index and merge share: a log directory with rows of all kinds."""
+"""What the tests of segments, index and merge share: rows of all kinds, and kills."""
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from holdfast import rows
+from holdfast.rows import merge_fill, merge_journal
 
 POINT = np.dtype([("x", "<i4"), ("y", "<f8", (2,))])
 TASKS = ("worker:2", "worker:10", "chief:0")
@@ -71,3 +74,49 @@ def _write() -> Callable[..., Written]:
 @pytest.fixture(name="by_task")
 def _by_task() -> Callable[..., npt.NDArray[Any]]:
     return by_task
+
+
+CHANGES = (
+    *("write", "pwrite", "copy_file_range", "fsync", "fdatasync", "ftruncate"),
+    *("link", "replace", "rename", "unlink", "rmdir", "mkdir"),
+)
+
+
+@pytest.fixture(name="killed")
+def _killed() -> Callable[..., bool]:
+    return killed
+
+
+def killed(work: Callable[[], Any], *, at: int) -> bool:
+    """Works in a process of its own, which dies before its nth change; whether it lived."""
+    pid = os.fork()
+    if not pid:
+        try:
+            _die_at(at)
+            work()
+            os._exit(0)
+        finally:
+            os._exit(9)
+    _, status = os.waitpid(pid, 0)
+    assert status in (0, signal.SIGKILL), status
+    return status == 0
+
+
+def _die_at(killed_at: int) -> None:
+    left = killed_at
+
+    def counted(change: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **more: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return change(*args, **more)
+
+        return call
+
+    for name in CHANGES:
+        setattr(os, name, counted(getattr(os, name)))
+    # Every step is noted, so that each of them is one to go on from.
+    vars(merge_journal)["_NOTE_BYTES"] = 1
+    vars(merge_fill)["_SYNC_BYTES"] = 1 << 10

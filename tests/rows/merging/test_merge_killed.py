@@ -2,7 +2,6 @@
 
 import errno
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,50 +15,19 @@ from holdfast.rows.merging import merge
 from holdfast.rows.verifying import verify_merged
 
 Call = Callable[..., Any]
-CHANGES = (
-    *("write", "pwrite", "copy_file_range", "fsync", "fdatasync", "ftruncate"),
-    *("link", "replace", "rename", "unlink", "rmdir", "mkdir"),
-)
 
 
-def merged_in_child(logdir: Path, output: Path, *, killed_at: int, order: str = "task") -> bool:
-    """Merges in a process of its own, which dies before its nth change; whether it lived."""
-    pid = os.fork()
-    if not pid:
-        try:
-            _die_at(killed_at)
-            merge(logdir, output, order=order)
-            os._exit(0)
-        finally:
-            os._exit(9)
-    _, status = os.waitpid(pid, 0)
-    assert status in (0, signal.SIGKILL), status
-    return status == 0
+@pytest.fixture(name="merged_in_child")
+def _merged_in_child(killed: Call) -> Call:
+    def merged(logdir: Path, output: Path, *, killed_at: int, order: str = "task") -> bool:
+        return bool(killed(lambda: merge(logdir, output, order=order), at=killed_at))
 
-
-def _die_at(killed_at: int) -> None:
-    left = killed_at
-
-    def counted(change: Call) -> Call:
-        def call(*args: Any, **more: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return change(*args, **more)
-
-        return call
-
-    for name in CHANGES:
-        setattr(os, name, counted(getattr(os, name)))
-    # Every step is noted, so that each of them is one to go on from.
-    vars(merge_journal)["_NOTE_BYTES"] = 1
-    vars(merge_fill)["_SYNC_BYTES"] = 1 << 10
+    return merged
 
 
 @pytest.mark.parametrize("order", ["task", "metrics/step"])
 def test_killed_before_every_change_it_goes_on_to_the_same_bytes(
-    logdir: Path, tmp_path: Path, write: Call, order: str
+    logdir: Path, tmp_path: Path, write: Call, merged_in_child: Call, order: str
 ) -> None:
     write(logdir, batches=4)
     sealing.seal_folder(logdir)
@@ -84,7 +52,7 @@ def test_killed_before_every_change_it_goes_on_to_the_same_bytes(
 
 
 def test_killed_ten_times_in_a_row_it_comes_to_the_same_bytes(
-    logdir: Path, tmp_path: Path, write: Call
+    logdir: Path, tmp_path: Path, write: Call, merged_in_child: Call
 ) -> None:
     write(logdir)
     sealing.seal_folder(logdir)
@@ -97,7 +65,9 @@ def test_killed_ten_times_in_a_row_it_comes_to_the_same_bytes(
     assert output.read_bytes() == (tmp_path / "expected.h5").read_bytes()
 
 
-def test_a_snapshot_of_open_logs_outlives_a_kill(logdir: Path, tmp_path: Path, write: Call) -> None:
+def test_a_snapshot_of_open_logs_outlives_a_kill(
+    logdir: Path, tmp_path: Path, write: Call, merged_in_child: Call
+) -> None:
     write(logdir)
     merge(logdir, tmp_path / "expected.h5")
     output = tmp_path / "all.h5"
@@ -110,7 +80,11 @@ def test_a_snapshot_of_open_logs_outlives_a_kill(logdir: Path, tmp_path: Path, w
 
 
 def test_after_a_power_cut_steps_that_did_not_reach_the_disk_are_done_again(
-    logdir: Path, tmp_path: Path, write: Call, monkeypatch: pytest.MonkeyPatch
+    logdir: Path,
+    tmp_path: Path,
+    write: Call,
+    merged_in_child: Call,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write(logdir)
     sealing.seal_folder(logdir)
@@ -131,7 +105,9 @@ def test_after_a_power_cut_steps_that_did_not_reach_the_disk_are_done_again(
     assert verify_merged(output) > 0
 
 
-def test_asked_for_something_else_it_begins_anew(logdir: Path, tmp_path: Path, write: Call) -> None:
+def test_asked_for_something_else_it_begins_anew(
+    logdir: Path, tmp_path: Path, write: Call, merged_in_child: Call
+) -> None:
     write(logdir)
     sealing.seal_folder(logdir)
     output = tmp_path / "all.h5"
@@ -176,7 +152,7 @@ def test_killed_when_only_the_empty_folder_was_left_nothing_stays(
 
 @pytest.mark.parametrize("is_same", [True, False], ids=["its file", "another file"])
 def test_the_file_that_it_had_made_is_known_again_on_another_disk(
-    logdir: Path, tmp_path: Path, write: Call, *, is_same: bool
+    logdir: Path, tmp_path: Path, write: Call, merged_in_child: Call, *, is_same: bool
 ) -> None:
     """Device and inode numbers may change with a start of the machine; what is in it does not."""
     write(logdir, batches=4)

@@ -20,8 +20,9 @@ def main() -> int:
     import h5py  # noqa: F401, PLC0415 - once, for all children
 
     import holdfast.rows.rescuing.walk  # noqa: F401, PLC0415 - and what it imports
+    from holdfast.rows import storage  # noqa: PLC0415
 
-    _with_plugins()
+    storage.load_filters()
     tell({"ready": True})
     for line in sys.stdin:
         pid = os.fork()
@@ -108,14 +109,6 @@ def _rows(job: dict[str, Any], telling: Any) -> None:
     with h5py.File(job["to"], "x", locking=False) as target:
         write_rows(target, job["plan"], telling)
         telling({"begin": ["", "close"]})
-
-
-def _with_plugins() -> None:
-    """Blosc, Zstandard and their kin, where the user has them."""
-    try:
-        import hdf5plugin  # type: ignore[import-not-found]  # noqa: F401, PLC0415
-    except ImportError:
-        return
 
 
 _JOBS = {"walk": _walk, "copy": _copy, "clear": _clear, "rows": _rows}
