@@ -32,8 +32,16 @@ def hdf5() -> Any:
     return h5py
 
 
+def load_filters() -> None:
+    """Blosc, Zstandard and their kin, where the user has them."""
+    with contextlib.suppress(ImportError):
+        import hdf5plugin  # type: ignore[import-not-found]  # noqa: F401, PLC0415
+
+
 @contextlib.contextmanager
-def create(path: Path, *, libver: str | None = None) -> Iterator[Any]:
+def create(
+    path: Path, *, libver: str | None = None, track_order: bool | None = None
+) -> Iterator[Any]:
     """A new file under a name that is ours alone: so it needs no lock."""
     with (
         writing(path),
@@ -42,6 +50,7 @@ def create(path: Path, *, libver: str | None = None) -> Iterator[Any]:
             "x",
             libver=libver,
             locking=False,
+            track_order=track_order,
             alignment_threshold=_ALIGNED_FROM_BYTES,
             alignment_interval=_PAGE_BYTES,
         ) as file,

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from holdfast.rows.errors import Missing, RowsError, Unwritable
+from holdfast.rows.store_errors import store_error
 
 ANSWER_S_MAX = 90.0
 SMALL_BYTES_MAX = 64 << 20
@@ -44,6 +45,10 @@ _ABILITIES = {
     "webHDFS": _LIKE_HDFS,
     "swebhdfs": _LIKE_HDFS,
 }
+# Where a rename meets a file, pyarrow deletes that file and renames again.
+_REPLACES = "fsspec.implementations.arrow"
+# For three minutes it would ask a name node that is not there; whoever uploads asks again anyway.
+_OPTIONS = {"hdfs_native.fsspec": {"dfs.client.failover.max.attempts": "4"}}
 # Here a folder is a part of a name, and s3fs takes the order to make one for a wish for a bucket.
 _BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "r2"})
 
@@ -77,7 +82,8 @@ class Store:
         self.protocol = url.partition("://")[0]
         self.abilities = abilities(self.protocol)
         with self._told("reach"):
-            self._fs, root = fsspec.core.url_to_fs(self.url, **(options or {}))
+            given = {**self._own_options(), **(options or {})}
+            self._fs, root = fsspec.core.url_to_fs(self.url, **given)
         self._root = str(root).rstrip("/")
 
     def probe(self, name: str, content: bytes) -> None:
@@ -141,6 +147,21 @@ class Store:
             digest.update(piece)
         return digest.hexdigest()
 
+    def _own_options(self) -> dict[str, str]:
+        """What the package for this protocol should be told; one that cannot be used is refused."""
+        import fsspec  # noqa: PLC0415
+
+        if self.abilities.creates != "by rename":
+            return {}
+        package = fsspec.get_filesystem_class(self.protocol).__module__
+        if package == _REPLACES:
+            raise RowsError(
+                f"{self.shown} would be reached by pyarrow, which renames over a file that is "
+                "there: writers could destroy each other's segments",
+                do="pip install 'holdfast[hdfs]', which needs no Java, or use webhdfs://",
+            )
+        return _OPTIONS.get(package, {})
+
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
@@ -181,30 +202,8 @@ class Store:
             yield
         except RowsError:
             raise
-        except PermissionError as error:
-            raise Unwritable(
-                f"cannot {act} {place}: forbidden ({_said(error)})",
-                do="look at the credentials and at the rights on the bucket or folder",
-            ) from error
-        except FileNotFoundError as error:
-            raise Unwritable(
-                f"cannot {act} {place}: there is no such bucket or folder ({_said(error)})",
-                do="create it, or mend the name",
-            ) from error
-        except ImportError as error:
-            raise RowsError(
-                f"cannot {act} {place}: {_said(error)}",
-                do=f"install the package that fsspec names for {self.protocol}://",
-            ) from error
         except Exception as error:
-            raise Unwritable(
-                f"cannot {act} {place}: {type(error).__name__}: {_said(error)}",
-                do="look at the address (endpoint_url), the network and the credentials",
-            ) from error
-
-
-def _said(error: BaseException) -> str:
-    return " ".join(str(error).split())[:_SHOWN_CHARS_MAX] or type(error).__name__
+            raise store_error(act, place, error, protocol=self.protocol) from error
 
 
 def answered(url: str, call: Callable[[], T]) -> T:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from holdfast import rows
+from holdfast.probes.process import stat_of
 from holdfast.rows import lease, protocol
 from holdfast.rows.central_state import central_folder, published
 from holdfast.rows.protocol import Address
@@ -222,6 +223,7 @@ def test_a_stopped_receiver_makes_append_wait_and_say_so(
         patient.append("x", np.zeros(10))
         hasty.append("x", np.zeros(10))
         os.kill(center.pid, signal.SIGSTOP)
+        until(lambda: (seen := stat_of(center.pid)) and seen.state == "T")
         try:
             waiting = [
                 threading.Thread(target=patient.append, args=("x", np.full(10, float(turn))))

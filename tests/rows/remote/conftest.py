@@ -31,13 +31,28 @@ class Bucket:
         return f"s3://{self.name}/run"
 
     @property
+    def root(self) -> str:
+        """The same place, as the store's own package names it."""
+        return f"{self.name}/run"
+
+    @property
     def files(self) -> Any:
         """As any other program sees it."""
         files = fsspec.filesystem("s3", **self.options)
         files.invalidate_cache()
         return files
 
-    def tell(self, word: str, content: str) -> None:
+    def reads(self, url: str) -> Any:
+        """A file that h5py can read from."""
+        return self.files.open(url)
+
+    def forbid(self) -> None:
+        self._tell("reset-auth", "0")
+
+    def allow(self) -> None:
+        self._tell("reset-auth", "inf")
+
+    def _tell(self, word: str, content: str) -> None:
         """To the server itself, beside S3."""
         ask = urllib.request.Request(
             f"{self.endpoint}/moto-api/{word}",
@@ -71,7 +86,7 @@ def bucket(endpoint: str) -> Iterator[Bucket]:
     made = Bucket(endpoint, f"b-{uuid.uuid4().hex[:12]}", options)
     made.files.mkdir(made.name)
     yield made
-    made.tell("reset-auth", "inf")  # whatever a test forbade
+    made.allow()  # whatever a test forbade
 
 
 def start_server(port: int, output: Any) -> subprocess.Popen[bytes]:

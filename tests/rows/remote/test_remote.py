@@ -78,15 +78,15 @@ def test_segments_appear_whole_and_plain_h5py_reads_them(bucket: Any, tmp_path: 
         with opened(bucket, tmp_path / "spool", task=task, log_bytes_max=1000) as writer:
             writer.append("x", batch)
             writer.append_many({"x": batch, "said": ["é"] * 3})
-    names = sorted(bucket.files.find(f"{bucket.name}/run"))
-    short = [name.removeprefix(f"{bucket.name}/run/rows/") for name in names]
+    names = sorted(bucket.files.find(bucket.root))
+    short = [name.removeprefix(f"{bucket.root}/rows/") for name in names]
     assert "worker-0.0001/000001.h5" in short
     assert "worker-1.0001/source.json" in short
     assert "worker-0.0002/000002.h5" in short
     assert short[0] == "format.json"
     assert sum(name.startswith("manifest-") for name in short) == 6
     assert left(tmp_path / "spool") == []
-    with bucket.files.open(f"{bucket.url}/rows/worker-1.0001/000001.h5") as file:
+    with bucket.reads(f"{bucket.url}/rows/worker-1.0001/000001.h5") as file:
         assert np.array_equal(h5py.File(file)["x"], batch)
     assert found(bucket, tmp_path / "here") == [*batch[:, 0]] * 6
 
@@ -115,7 +115,7 @@ def test_killed_between_upload_and_manifest_or_removal_nothing_is_doubled(
     spool = tmp_path / "spool"
     with pytest.raises(Unwritable):
         write_and_fail(bucket, spool)
-    bucket_is_open(bucket)
+    bucket.allow()
     folder = next(spool.glob("*/rows/worker-0.0001"))
     rows_only_here = (folder / "000001.h5").read_bytes()
     store = Store(bucket.url, bucket.options)
@@ -134,7 +134,7 @@ def test_what_a_closed_bucket_refuses_waits_and_the_error_says_where(
     spool = tmp_path / "spool"
     with pytest.raises(Unwritable, match="forbidden") as caught:
         write_and_fail(bucket, spool)
-    bucket_is_open(bucket)
+    bucket.allow()
     folder = next(spool.glob("*/rows/worker-0.0001"))
     assert str(folder) in caught.value.do
     assert f"holdfast rows upload {folder.parent.parent}" in caught.value.do
@@ -147,7 +147,7 @@ def test_other_content_under_our_name_is_left_and_ours_stays(bucket: Any, tmp_pa
     spool = tmp_path / "spool"
     with pytest.raises(Unwritable):
         write_and_fail(bucket, spool)
-    bucket_is_open(bucket)
+    bucket.allow()
     Store(bucket.url, bucket.options).create("rows/worker-0.0001/000001.h5", b"a stranger's")
     (told,) = upload_spool(spool, bucket.options)
     assert isinstance(told, Damaged)
@@ -175,13 +175,13 @@ def test_a_full_spool_stops_appending_and_says_why(bucket: Any, tmp_path: Path) 
     writer = opened(
         bucket, tmp_path / "spool", log_bytes_max=1000, spool_bytes_max=20_000, wait_s=0.1
     )
-    bucket_is_closed(bucket)
+    bucket.forbid()
     taken: list[float] = []
     with pytest.raises(Unwritable, match="is full"):
         append_for_ever(writer, taken)
     with pytest.raises(Unwritable, match="not yet in"):
         writer.close()
-    bucket_is_open(bucket)
+    bucket.allow()
     assert list(upload_spool(tmp_path / "spool", bucket.options))
     assert found(bucket, tmp_path / "here") == taken
 
@@ -266,14 +266,6 @@ def append_for_ever(writer: RemoteWriter, taken: list[float]) -> None:
 def write_and_fail(bucket: Any, spool: Path) -> None:
     """A store that stops taking rows while they are written."""
     writer = opened(bucket, spool, wait_s=1)
-    bucket_is_closed(bucket)
+    bucket.forbid()
     writer.append("x", np.full((5, 4), 7, "f4"))
     writer.close()
-
-
-def bucket_is_closed(bucket: Any) -> None:
-    bucket.tell("reset-auth", "0")
-
-
-def bucket_is_open(bucket: Any) -> None:
-    bucket.tell("reset-auth", "inf")

@@ -1,5 +1,6 @@
 """What a remote log directory can do: create once, whole, and never change."""
 
+import re
 import socket
 import threading
 import uuid
@@ -7,9 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.implementations.arrow import HadoopFileSystem
+from fsspec.registry import _registry
 
 from holdfast.rows.errors import RowsError, Unwritable
 from holdfast.rows.store import Store, abilities, shown
+from holdfast.rows.store_errors import store_error
+
+# As hdfs-native raises them, with the stack of Hadoop's name node.
+FORBIDDEN = (
+    'RPCError("org.apache.hadoop.security.AccessControlException", "Permission denied: user=writer,'
+    ' access=EXECUTE, inode=\\"/locked\\":root:supergroup:drwx------\\n\\tat org.apache.hadoop.hdfs'
+    '.server.namenode.FSPermissionChecker.check(FSPermissionChecker.java:661)\\n\\tat org")'
+)
+SAFE_MODE = (
+    'RPCError("org.apache.hadoop.ipc.RetriableException", "org.apache.hadoop.hdfs.server.namenode'
+    ".SafeModeException: Cannot create directory /run/rows. Name node is in safe mode.\\nThe"
+    " reported blocks 0 needs additional 19 blocks to reach the threshold 0.9990 of total blocks"
+    ' 20.\\n\\tat org.apache.hadoop.hdfs.server.namenode.FSNamesystem.newSafemodeException")'
+)
 
 
 def stores(bucket: Any) -> list[Store]:
@@ -78,12 +95,12 @@ def test_a_bucket_that_is_not_there_is_named_and_not_made(bucket: Any) -> None:
 
 def test_a_forbidden_bucket_is_said(bucket: Any) -> None:
     store = Store(bucket.url, bucket.options)
-    bucket.tell("reset-auth", "0")
+    bucket.forbid()
     try:
         with pytest.raises(Unwritable, match=r"forbidden.*credentials"):
             store.create("rows/x", b"")
     finally:
-        bucket.tell("reset-auth", "inf")
+        bucket.allow()
 
 
 def test_an_address_where_nobody_listens_is_said(bucket: Any) -> None:
@@ -101,6 +118,34 @@ def test_an_address_where_nobody_listens_is_said(bucket: Any) -> None:
 def test_a_protocol_that_nobody_knows_is_said() -> None:
     with pytest.raises(RowsError, match="cannot reach nosuch://x"):
         Store("nosuch://x")
+
+
+def test_pyarrow_which_renames_over_files_is_not_let_near_hdfs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(_registry, "hdfs", HadoopFileSystem)
+    with pytest.raises(RowsError, match=r"reached by pyarrow.*holdfast\[hdfs\].*webhdfs://"):
+        Store("hdfs://127.0.0.1:1/run")
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (
+            RuntimeError(FORBIDDEN),
+            r"write x: forbidden \(.*user=writer.*rwx------\); look at",
+        ),
+        (RuntimeError(SAFE_MODE), r"in safe mode \(.* total blocks 20\.\); wait until it leaves"),
+        (OSError("Connection refused"), r"cannot write x: OSError: Connection refused; .*network"),
+        (PermissionError(), r"forbidden \(PermissionError\); look at the credentials"),
+        (FileNotFoundError("x"), "no such bucket or folder"),
+        (ImportError("no s3fs"), "no s3fs; install the package that fsspec names for s3://"),
+    ],
+)
+def test_what_a_package_raises_is_told_in_our_words(raised: Exception, said: str) -> None:
+    told = str(store_error("write", "x", raised, protocol="s3"))
+    assert re.search(said, told), told
+    assert "FSPermissionChecker" not in told
 
 
 def test_what_is_unknown_is_taken_to_be_like_s3() -> None:
