@@ -76,8 +76,13 @@ def test_a_report_that_cannot_be_written_is_said(sick: Path) -> None:
     assert b"cannot write" in ran.stderr
 
 
-def test_logs_without_a_fault_are_healthy(tmp_path: Path) -> None:
-    (tmp_path / "worker-0.log").write_text("".join(map(CALM.format, range(100))))
+def test_logs_without_a_fault_that_tell_of_an_end_are_healthy(tmp_path: Path) -> None:
+    log = tmp_path / "worker-0.log"
+    log.write_text("".join(map(CALM.format, range(100))))
+    unended = diagnosed(tmp_path)
+    assert unended.returncode == FAILED
+    assert unended.stdout.startswith(b"cannot tell: nobody finished: worker:0 falls silent")
+    log.write_text(log.read_text() + "training is done\n")
     ran = diagnosed(tmp_path)
     assert (ran.returncode, ran.stderr) == (HEALTHY, b"")
     assert ran.stdout.startswith(b"healthy")

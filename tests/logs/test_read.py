@@ -184,7 +184,8 @@ def test_what_vanishes_meanwhile_is_said(tmp_path: Path) -> None:
     path = written(tmp_path / "a.log", log_text())
     todo = parts(list_sources([str(path)]).sources)
     path.unlink()
-    assert scan_part(todo[0], WORDS).unknown == (f"{path}: No such file or directory",)
+    (heard,) = scan_part(todo[0], WORDS)
+    assert heard.unknown == (f"{path}: No such file or directory",)
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
@@ -291,8 +292,9 @@ def test_different_telling_lines_are_kept_up_to_a_bound(tmp_path: Path) -> None:
 
 def parts_of(path: Path, part_bytes: int) -> list[HeardPart]:
     return [
-        scan_part(part, WORDS)
+        heard
         for part in parts(list_sources([str(path)]).sources, part_bytes=part_bytes)
+        for heard in scan_part(part, WORDS)
     ]
 
 
@@ -310,7 +312,7 @@ def test_processes_find_what_one_finds(tmp_path: Path) -> None:
     path = written(tmp_path / "a.log", (log_text(lines=700) + trace) * 40)
     todo = parts(list_sources([str(path)]).sources, part_bytes=100_003)
     assert len(todo) > 10
-    alone = [scan_part(part, WORDS) for part in todo]
+    alone = [heard for part in todo for heard in scan_part(part, WORDS)]
     together = list(scanned_by(3, todo, WORDS))
     assert sorted(together, key=lambda one: one.part.start) == alone
     assert joined(together) == joined(parts_of(path, 1 << 30))

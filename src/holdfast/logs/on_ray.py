@@ -23,7 +23,9 @@ def ray_scan(address: str = "auto") -> Scan:
     """On the cluster at `address`: `auto` is the one that RAY_ADDRESS or this host knows."""
 
     def scan(todo: Sequence[Part], patterns: tuple[str, ...]) -> Iterator[HeardPart]:
-        yield from (scan_part(part, patterns) for part in todo if not part.is_file)
+        for part in todo:
+            if not part.is_file:
+                yield from scan_part(part, patterns)
         elsewhere = [part for part in todo if part.is_file]
         if elsewhere:
             with _cluster(address) as ray:
@@ -43,13 +45,13 @@ def _scanned(ray: Any, todo: Sequence[Part], patterns: tuple[str, ...]) -> Itera
         while waiting and len(running) < AHEAD * cores:
             running.append(there.remote(msgspec.json.encode(waiting.pop()), words))
         done, running = ray.wait(running, num_returns=1)
-        yield msgspec.json.decode(ray.get(done[0]), type=HeardPart)
+        yield from msgspec.json.decode(ray.get(done[0]), type=list[HeardPart])
 
 
 def _scan_there(part: bytes, patterns: bytes) -> bytes:
     """What runs on the cluster: JSON in, JSON out."""
     words = msgspec.json.decode(patterns, type=tuple[str, ...])
-    return msgspec.json.encode(scan_part(msgspec.json.decode(part, type=Part), words))
+    return msgspec.json.encode(list(scan_part(msgspec.json.decode(part, type=Part), words)))
 
 
 def _must_listen(address: str) -> None:

@@ -12,6 +12,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     end: int = -1  # -1: to its end, wherever that is
     size: int = 0  # on disk; 0 where nobody can know
     is_file: bool = True  # else only this process can read it, and once: a pipe
+    member: int = 0  # of an archive: its number there, from 1; 0: the file itself
 
 
 class ToldLine(msgspec.Struct, frozen=True, array_like=True):
@@ -49,3 +50,4 @@ class HeardPart(msgspec.Struct, frozen=True, kw_only=True):
     head: bytes = b""
     tail: bytes = b""
     unknown: tuple[str, ...] = ()  # what could not be read, and why
+    is_archive: bool = False  # its members have told; this is what there is to say of it

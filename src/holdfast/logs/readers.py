@@ -26,10 +26,10 @@ def scanned_by(jobs: int, todo: Sequence[Part], patterns: tuple[str, ...]) -> It
             while awaited.get_map():
                 for key, _ in awaited.select():
                     reader: _Reader = key.data
-                    answer = reader.answer()
-                    if answer is None:
+                    answers = reader.answers()
+                    yield from answers
+                    if all(answer.part.member for answer in answers):
                         continue
-                    yield answer
                     if waiting and not reader.gone:
                         reader.ask(waiting.popleft())
                         continue
@@ -49,7 +49,7 @@ def _start(awaited: selectors.BaseSelector, patterns: tuple[str, ...], part: Par
 
 
 class _Reader:
-    """One process: asked for a part, it answers with a line."""
+    """One process: asked for a part, it answers with a line, and of an archive with many."""
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
         self.gone = False
@@ -68,20 +68,21 @@ class _Reader:
         self._part = part
         self._tell(msgspec.json.encode(part))
 
-    def answer(self) -> HeardPart | None:
-        """What the part told that was asked for; None while it is on its way."""
+    def answers(self) -> list[HeardPart]:
+        """What has come of the part that was asked for; the part itself comes last."""
         assert self._part is not None
         some = os.read(self.fd, HEAR_BYTES)
         self._heard += some
-        if self._heard.endswith(b"\n"):
-            line, self._heard = bytes(self._heard), bytearray()
-            return msgspec.json.decode(line, type=HeardPart)
+        if b"\n" in some:
+            whole, _, rest = bytes(self._heard).rpartition(b"\n")
+            self._heard = bytearray(rest)
+            return [msgspec.json.decode(line, type=HeardPart) for line in whole.split(b"\n")]
         if some:
-            return None
+            return []
         self.gone = True
         part = self._part
         where = f" from byte {part.start:,} to {part.end:,}" if part.end >= 0 else ""
-        return HeardPart(part=part, unknown=(f"{part.source}{where}: our reader of it died",))
+        return [HeardPart(part=part, unknown=(f"{part.source}{where}: our reader of it died",))]
 
     def close(self) -> None:
         """It ends when there is nothing more to read."""

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.logs.archive import is_archive_name
+
 STANDARD_IN = "-"
 FILES_MAX = 20_000
 DEPTH_MAX = 32
 NAMED_MAX = 3
-_SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv"})
+SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv"})
 _NO_LOGS = frozenset(
     (
         *(".py", ".pyc", ".pyi", ".ipynb", ".so", ".o", ".a", ".c", ".cc", ".cpp", ".h", ".hpp"),
@@ -20,10 +22,10 @@ _NO_LOGS = frozenset(
         *(".h5", ".hdf5", ".keras", ".pb", ".pbtxt", ".tflite", ".onnx", ".safetensors"),
         *(".tfrecord", ".tfrecords", ".npy", ".npz", ".pkl", ".pt", ".pth", ".ckpt", ".index"),
         *(".meta", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".mp4", ".wav"),
-        *(".zip", ".tar", ".tgz", ".db", ".sqlite", ".sqlite3"),
+        *(".db", ".sqlite", ".sqlite3"),
     )
 )
-_NO_LOGS_INSIDE = (".tfevents.", ".data-0", ".tar.")
+_NO_LOGS_INSIDE = (".tfevents.", ".data-0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Listing:
     _files: set[tuple[int, int]] = field(default_factory=set)
     _folders: set[tuple[int, int]] = field(default_factory=set)
     _no_logs: list[str] = field(default_factory=list)
+    _archives: list[str] = field(default_factory=list)
     _beyond: int = 0
 
     def add(self, path: str) -> None:
@@ -70,10 +73,11 @@ class Listing:
     def close(self) -> None:
         """Say what was passed over."""
         if self._no_logs:
-            few = ", ".join(self._no_logs[:NAMED_MAX])
-            more = len(self._no_logs) - NAMED_MAX
-            few += f" and {more:,} more" if more > 0 else ""
+            few = _few(self._no_logs)
             self.unknown.append(f"not read, as their names are not those of logs: {few}")
+        if self._archives:
+            few = _few(self._archives)
+            self.unknown.append(f"archives in a folder are read only when they are named: {few}")
         if self._beyond:
             self.unknown.append(f"{self._beyond:,} more files: at most {FILES_MAX:,} are read")
 
@@ -100,9 +104,11 @@ class Listing:
             self.unknown.append(f"{name_of(path)}: {error.strerror}")
             return
         if stat.S_ISDIR(about.st_mode):
-            if name not in _SKIPPED_FOLDERS:
+            if name not in SKIPPED_FOLDERS:
                 self._add_folder(path, about, depth=depth + 1)
-        elif not stat.S_ISREG(about.st_mode) or _is_no_log(name):
+        elif is_archive_name(name):
+            self._archives.append(name_of(path))
+        elif not stat.S_ISREG(about.st_mode) or is_no_log(name):
             self._no_logs.append(name_of(path))
         else:
             self._add_file(path, about)
@@ -135,7 +141,12 @@ def name_of(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _is_no_log(name: str) -> bool:
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def is_no_log(name: str) -> bool:
     lower = name.lower()
     return Path(lower).suffix in _NO_LOGS or any(part in lower for part in _NO_LOGS_INSIDE)
 
