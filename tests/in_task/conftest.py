@@ -20,7 +20,7 @@ from holdfast.logdir.run_dir import create_run_dir
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
 
-WORD_S_MAX = 60.0
+WORD_S_MAX = 180.0
 STEPS = """
 import time
 IMPORT
@@ -41,7 +41,8 @@ FactKind = TypeVar("FactKind", bound=Fact)
 class Job:
     """A run directory, whoever watches it, and the programs of its tasks."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, python: str = sys.executable) -> None:
+        self._python = python
         self.run_dir = create_run_dir(path)
         self.run_dir.write_json("run.json", {})
         self.run_dir.make_folder("stacks")
@@ -75,7 +76,7 @@ class Job:
             for stream in ("out", "err")
         }
         process = subprocess.Popen(
-            [sys.executable, "-c", code],
+            [self._python, "-c", code],
             env=self.env(task, **more),
             stdin=subprocess.PIPE,
             stdout=logs["out"],
@@ -94,7 +95,7 @@ class Job:
     ) -> "subprocess.CompletedProcess[str]":
         """A program that runs to its end, with nobody who watches it."""
         return subprocess.run(
-            [sys.executable, "-c", code],
+            [self._python, "-c", code],
             env=self.env(task, **more),
             capture_output=True,
             text=True,

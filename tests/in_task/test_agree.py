@@ -155,6 +155,22 @@ def test_who_builds_nothing_misses_nothing_but_its_versions_are_compared() -> No
     assert [str(one) for one in found] == ["version numpy: 1.26 in ps:0; 2.1 in worker:0"]
 
 
+def with_versions(**versions: str) -> dict[str, Any]:
+    facets = [["version", name, version, False] for name, version in versions.items()]
+    return {**print_of(("a", "float32 []")), "facets": facets}
+
+
+def test_patches_and_what_fits_by_its_own_rules_are_no_difference() -> None:
+    one = with_versions(python="3.11.7", numpy="2.3.1", protobuf="5.29.1", tensorflow="2.21.0")
+    near = with_versions(python="3.11.9", numpy="2.4.6", protobuf="6.31.1", tensorflow="2.21.1")
+    assert told(w0=one, w1=near) == []
+    far = with_versions(python="3.12.1", numpy="2.4.6", protobuf="7.36.2", tensorflow="2.21.1")
+    assert told(w0=one, w1=near, w2=far) == [
+        "version protobuf: 5.29.1 in worker:0; 6.31.1 in worker:1; 7.36.2 in worker:2",
+        "version python: 3.11.7 in worker:0; 3.11.9 in worker:1; 3.12.1 in worker:2",
+    ]
+
+
 SERVER = """
 import holdfast.tf
 print(holdfast.tf.agree(wait_s=60))

@@ -11,6 +11,15 @@ from tests.in_task.conftest import Job
 import holdfast
 
 IN_TASK = Path(holdfast.__file__).parent / "in_task"
+# What `--guard-hdf5` takes into a task of whatever Python.
+GUARD = [
+    IN_TASK.parent / "rows" / f"{name}.py"
+    for name in (
+        *("errors", "guard", "guarded_files", "inode_lock"),
+        *("lease", "lease_record", "mounts", "open_files"),
+    )
+]
+STEPS = "import holdfast\nholdfast.progress(1)\nprint('told')"
 BARE = f"{sys.base_prefix}/bin/python3"  # the interpreter below ours: it has no packages
 
 
@@ -59,9 +68,16 @@ def test_another_package_of_that_name_comes_first(job: Job, tmp_path: Path) -> N
     assert said(job, code).stdout == "theirs\n"
 
 
-@pytest.mark.parametrize("path", sorted(IN_TASK.rglob("*.py")), ids=lambda path: path.name)
-def test_it_is_written_for_every_python_that_tensorflow_2_12_runs_on(path: Path) -> None:
-    ast.parse(path.read_text(), feature_version=(3, 8))
+@pytest.mark.parametrize("path", [*IN_TASK.rglob("*.py"), *GUARD], ids=lambda path: path.name)
+def test_it_is_written_for_every_python_that_tensorflow_1_15_runs_on(path: Path) -> None:
+    """That it runs there, too, is seen by `make test-python-3.7`, where one is to be had."""
+    ast.parse(path.read_text(), feature_version=(3, 7))
+
+
+def test_a_python_without_a_hook_for_threads_tells_steps_all_the_same(job: Job) -> None:
+    done = said(job, "import threading\ndel threading.excepthook\n" + STEPS)
+    assert done.stdout == "told\n"
+    assert "what ends a thread is not written down" in done.stderr
 
 
 def test_only_what_starts_a_task_stands_on_its_path() -> None:

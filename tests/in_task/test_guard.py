@@ -44,6 +44,9 @@ outcome("no budget", tf.errors.UnavailableError, 99, budget_s=0.0)
 outcome("of its own", lambda *_: ValueError("mine"), 1)
 lost = lambda *_: tf.errors.UnavailableError(None, None, "Collective ops is aborted by: collective")
 outcome("collective", lost, 1)
+AT_NODE = "Detected at node read_rows defined at (most recent call last):\\n"
+AT_NODE += "  File \\"train.py\\", line 9\\n\\t [[{{node read_rows}}]] [Op:__inference_step_18]"
+outcome("in a graph", lambda *_: tf.errors.UnknownError(None, None, AT_NODE), 1)
 
 tries = []
 for attempt in holdfast.tf.guard():
@@ -131,6 +134,8 @@ def test_each_error_is_written_with_its_context(guarded: Guarded) -> None:
         True,
     )
     assert first["frames"][-1].endswith(" call")
+    in_graph = next(record for record in guarded.records if record["code"] == "UNKNOWN")
+    assert in_graph["node"] == "read_rows", "and not where it was defined"
     last = guarded.records[-1]
     assert last["code"] == "INVALID_ARGUMENT"
     assert last["op"] == "MatMul"

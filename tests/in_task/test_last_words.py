@@ -14,6 +14,8 @@ from holdfast.logdir.journal import open_journal
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import AttemptStarted, TaskStarted
 
+# Of a program that stands in no file nobody knows whether it raised the second on purpose.
+TOLD = "worker:0 ended with KeyError: 'row', at step 41; after it came ValueError: bad batch"
 CHAINED = """
 import holdfast
 holdfast.progress(41)
@@ -42,6 +44,30 @@ def test_what_ended_a_program_is_written_with_its_stack_and_step(job: Job) -> No
     assert found["frames"][-1].startswith("<string>:10 train")
     assert found["from"][0]["exception"] == "builtins.KeyError"
     assert "ValueError: bad batch" in done.stderr
+
+
+def test_an_hdf5_file_that_cannot_be_opened_is_named(job: Job, tmp_path: Path) -> None:
+    """HDF5 itself does not say which one it was."""
+    path = tmp_path / "all.h5"
+    path.write_bytes(b"no HDF5 at all")
+    job.done(f"import h5py; h5py.File({str(path)!r}, 'a')")
+    job.done("raise OSError('unable to open file')")
+    files = {(one["file"], one["mode"]) for one in words(job)}
+    assert files == {(str(path), "a"), ("", "")}
+
+
+def test_of_a_group_the_first_member_is_written_as_what_it_came_from(job: Job) -> None:
+    job.done("raise ExceptionGroup('two', [KeyError('row'), ValueError('bad')])")
+    (found,) = words(job)
+    assert [one["exception"] for one in found["from"]] == ["builtins.KeyError"]
+
+
+def test_of_a_long_message_the_end_is_written_too(job: Job) -> None:
+    job.done("raise RuntimeError('begin ' + 'x' * 100_000 + ' end')")
+    (found,) = words(job)
+    assert found["message"].startswith("begin x")
+    assert found["message"].endswith("x end")
+    assert len(found["message"]) <= 4_000
 
 
 def test_the_traceback_is_printed_as_without_us(job: Job) -> None:
@@ -109,7 +135,7 @@ def test_a_run_tells_what_its_program_wrote_down_and_the_log_never_had(tmp_path:
     told = holdfast("diagnose", "--format", "json", str(tmp_path / "run"))
     (finding,) = json.loads(told.stdout)["findings"]
     assert (finding["cause"], finding["confidence"]) == ("user-exception", "certain")
-    assert finding["says"] == "worker:0 ended with ValueError: bad batch, at step 41"
+    assert finding["says"] == TOLD
     (first, _) = finding["evidence"]
     assert first["file"].endswith(".last-words.json")
     assert "from KeyError: 'row'" in first["text"]
@@ -133,7 +159,7 @@ def test_what_a_supervisor_could_not_read_any_more_is_read_by_diagnose(job: Job)
     journal.close()
     told = holdfast("diagnose", "--format", "json", str(job.run_dir.path))
     (finding,) = json.loads(told.stdout)["findings"]
-    assert finding["says"] == "worker:0 ended with ValueError: bad batch, at step 41"
+    assert finding["says"] == TOLD
 
 
 def holdfast(*words: str) -> "subprocess.CompletedProcess[str]":

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .version_rules import fit
 
 MISSING = "missing"
 VALUE_LENGTH_MAX, NAME_LENGTH_MAX = 400, 200
 DIFFERENCES_MAX = 32
 TASKS_SHOWN_MAX, ORDER_SHOWN_MAX = 8, 8
 SETTING, SHARD = "setting", ("input", "shard")
-# How many parts of its version must be the same, for what it says of itself to be comparable.
-SAYS_THE_SAME = {"keras": 1, "tensorflow": 2}
+# By whose version it depends how the same thing is called.
 SAID_BY = {"layer": "keras", "optimizer": "keras", "loss": "keras", "graph": "tensorflow"}
 
-if TYPE_CHECKING:  # a Python 3.8 cannot make it
+if TYPE_CHECKING:  # a Python before 3.9 cannot make it
+    from collections.abc import Iterable
+
     Fingerprint = dict[str, Any]  # as fingerprint.py makes it: JSON
     Key = tuple[str, str, bool]
 
@@ -43,11 +47,12 @@ class Difference(NamedTuple):
 def differences(prints: dict[str, Fingerprint], *, tasks: int = 0) -> list[Difference]:
     """Between the fingerprints of some of so many tasks: what stops the training first."""
     apart = _apart(prints)
-    found = [
-        difference
+    each = (
+        _difference(about, name, values, stops=stops)
         for (about, name, stops), values in sorted(_facets(prints, apart).items())
-        if len(values) > 1 and (difference := _difference(about, name, values, stops=stops))
-    ]
+        if len(values) > 1
+    )
+    found = [one for one in each if one is not None]
     if not any(one.about == "variable" for one in found):
         found += _orders(prints, apart)
     found += _shards(prints)
@@ -62,12 +67,16 @@ def _weight(one: Difference) -> tuple[bool, bool, bool]:
 
 def _apart(prints: dict[str, Fingerprint]) -> frozenset[str]:
     """Of which packages there are versions that call the same things by other names."""
-    seen: dict[str, set[str]] = {name: set() for name in SAYS_THE_SAME}
+    seen: dict[str, set[str]] = {name: set() for name in SAID_BY.values()}
     for one in prints.values():
         for about, name, what, _ in one.get("facets", ()):
             if about == "version" and name in seen and one.get("builds", True):
-                seen[name].add(".".join(str(what).split(".")[: SAYS_THE_SAME[name]]))
-    return frozenset(name for name, versions in seen.items() if len(versions) > 1)
+                seen[name].add(str(what))
+    return frozenset(name for name, versions in seen.items() if not _fit(name, versions))
+
+
+def _fit(package: str, versions: Iterable[str]) -> bool:
+    return all(fit(package, *pair) for pair in combinations(versions, 2))
 
 
 def _facets(
@@ -89,7 +98,7 @@ def _facets(
 def _values(one: Fingerprint, apart: frozenset[str]) -> dict[Key, str]:
     values = {
         ("variable", name, True): what
-        for name, what in zip(_names(one, apart), _whats(one))  # noqa: B905 - for Python 3.8
+        for name, what in zip(_names(one, apart), _whats(one))  # noqa: B905 - for Pythons before 3.10
     }
     for about, name, what, stops in one.get("facets", ()):
         if (about, name) == SHARD or _is_apart(str(about), str(name), apart):
@@ -106,8 +115,8 @@ def _is_apart(about: str, name: str, apart: frozenset[str]) -> bool:
 def _difference(
     about: str, name: str, values: dict[str, list[str]], *, stops: bool
 ) -> Difference | None:
-    if about == "version" and MISSING in values:
-        return None  # nobody says which: that is no difference
+    if about == "version" and (MISSING in values or _fit(name, values)):
+        return None  # nobody says which, or another patch: that is no difference
     ordered = sorted(values.items(), key=lambda item: (-len(item[1]), _order(item[1][0])))
     return Difference(about, name, dict(ordered), stops)
 
@@ -118,7 +127,7 @@ def _orders(prints: dict[str, Fingerprint], apart: frozenset[str]) -> list[Diffe
     orders = {task: _names(builders[task], apart) for task in sorted(builders, key=_order)}
     if any(one.get("by_name") for one in builders.values()):
         return []
-    columns = zip(*orders.values())  # noqa: B905 - for Python 3.8
+    columns = zip(*orders.values())  # noqa: B905 - for Pythons before 3.10
     first = next((n for n, names in enumerate(columns) if len(set(names)) > 1), None)
     if first is None:
         return []

@@ -20,7 +20,7 @@ CONFIG_LENGTH_MAX = 300
 NOT_COMPARED = frozenset(
     {"seed", "jit_compile", "build_config", "compile_config", "shared_object_id", "module"}
 )
-if TYPE_CHECKING:  # a Python 3.8 cannot make it
+if TYPE_CHECKING:  # a Python before 3.9 cannot make it
     Facet = list[Any]  # about, name, value, whether a difference stops the training
 LOCKSTEP = ("MultiWorker", "CollectiveAllReduce")
 SERVES, COORDINATES = "ps", "ParameterServerStrategyV2"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 OPS_MAX = 100_000
-if TYPE_CHECKING:  # a Python 3.8 cannot make it
+if TYPE_CHECKING:  # a Python before 3.9 cannot make it
     Facet = list[Any]  # about, name, value, whether a difference stops the training
 
 

@@ -12,7 +12,7 @@ STAGES_MAX = 1_000
 ITERATORS_MAX = 8
 SHARD = "shard"  # the one facet that must not be the same in two tasks
 YIELDS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
-if TYPE_CHECKING:  # a Python 3.8 cannot make it
+if TYPE_CHECKING:  # a Python before 3.9 cannot make it
     Facet = list[Any]  # about, name, value, whether a difference stops the training
 
 

@@ -36,9 +36,16 @@ def write(error: BaseException, *, thread: str = "") -> str:
 def watch_threads() -> None:
     """From here on an exception that ends a thread is written down, too."""
     global _before  # noqa: PLW0603 - there is one hook a process
-    if _before is None and place.folder():
-        _before = threading.excepthook
-        threading.excepthook = _ended
+    if _before is not None or not place.folder():
+        return
+    _before = getattr(threading, "excepthook", None)
+    if _before is None:  # before Python 3.8
+        records.complain(
+            "what ends a thread is not written down (Python {}.{} has no threading.excepthook);"
+            " all else works".format(*sys.version_info[:2])
+        )
+        return
+    threading.excepthook = _ended
 
 
 def _ended(args: Any) -> None:

@@ -40,7 +40,21 @@ def error_record(error: BaseException) -> dict[str, Any]:
     """An exception with its stack, its notes, and what it came from."""
     found = _one(error)
     found["from"] = [_one(cause) for cause in _causes(error)]
+    found["file"], found["mode"] = _hdf5_file(error.__traceback__)
     return found
+
+
+def _hdf5_file(trace: TracebackType | None) -> tuple[str, str]:
+    """What h5py was to open, and how: HDF5's own messages seldom say it."""
+    while trace is not None:
+        code, known = trace.tb_frame.f_code, trace.tb_frame.f_locals
+        if code.co_name == "__init__" and code.co_filename.endswith("h5py/_hl/files.py"):
+            name, mode = known.get("name"), known.get("mode")
+            if isinstance(name, (str, bytes)) and isinstance(mode, str):
+                path = os.path.abspath(os.fsdecode(name))  # noqa: PTH100 - no pathlib here
+                return without_secrets(path)[:FRAME_LENGTH_MAX], mode[:8]
+        trace = trace.tb_next
+    return "", ""
 
 
 def _one(error: BaseException) -> dict[str, Any]:
@@ -60,20 +74,36 @@ def _note(note: Any) -> str:
 def text_of(error: BaseException) -> str:
     """What it says; an exception may fail even at that."""
     try:
-        return without_secrets(str(error)[:MESSAGE_LENGTH_MAX])
+        return without_secrets(_both_ends(str(error)))
     except Exception as other:  # noqa: BLE001
         return f"(its text cannot be had: {type(other)!r})"
+
+
+def _both_ends(text: str) -> str:
+    """TensorFlow tells at length where a graph was made, and only then what went wrong."""
+    if len(text) <= MESSAGE_LENGTH_MAX:
+        return text
+    half = MESSAGE_LENGTH_MAX // 2
+    return text[:half] + "\n...\n" + text[5 - half :]
 
 
 def _causes(error: BaseException) -> list[BaseException]:
     found: list[BaseException] = []
     seen = {id(error)}
-    inner = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    inner = _cause(error)
     while inner is not None and id(inner) not in seen and len(found) < CAUSES_MAX:
         seen.add(id(inner))
         found.append(inner)
-        inner = inner.__cause__ or (None if inner.__suppress_context__ else inner.__context__)
+        inner = _cause(inner)
     return found
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """What it was raised over; of a group, the first of those that it holds."""
+    members = getattr(error, "exceptions", ())
+    if isinstance(members, tuple) and members and isinstance(members[0], BaseException):
+        return members[0]
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def frames(trace: TracebackType | None) -> list[str]:
