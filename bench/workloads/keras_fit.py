@@ -1,5 +1,6 @@
 """A healthy Keras job: model.fit under MultiWorkerMirroredStrategy, with Holdfast's callback."""
 
+import math
 from typing import Any
 
 import compared
@@ -7,7 +8,7 @@ import faulty
 import model_input
 import tensorflow as tf
 from committed import Faults
-from pace import Pace
+from pace import Pace, computed, steps_in
 
 AGREE_MADE = "--agree-made"  # before variables are made together: a wrong shape fails there
 LEARNING_RATE = 0.02
@@ -31,12 +32,19 @@ def main() -> None:
             faults.note()
         model = made(told)
     print("training begins", flush=True)
+    an_epoch = STEPS_AN_EPOCH
+    validation: dict[str, Any] = {}
+    if math.isfinite(told.evaluate_every_s):
+        an_epoch = steps_in(told.evaluate_every_s, told)
+        steps = steps_in(told.evaluate_for_s, told)
+        validation = {"validation_data": dataset, "validation_steps": steps}
     model.fit(
         dataset,
-        steps_per_epoch=STEPS_AN_EPOCH,
-        epochs=max(1, told.steps // STEPS_AN_EPOCH),
+        steps_per_epoch=an_epoch,
+        epochs=max(1, told.steps // an_epoch),
         verbose=0,
-        callbacks=[*compared.callbacks(told, dataset), Steps(told, faults)],
+        callbacks=[*compared.callbacks(told, dataset), *saves(told), Steps(told, faults)],
+        **validation,
     )
     print("done", flush=True)
 
@@ -53,8 +61,17 @@ def made(told: faulty.Options) -> Any:
     rate = 2 * LEARNING_RATE if told.differs == "rate" else LEARNING_RATE
     optimizers = {"optimizer": tf.keras.optimizers.Adam}
     optimizer = optimizers.get(told.differs, tf.keras.optimizers.SGD)(rate)
-    model.compile(optimizer, "mae" if told.differs == "loss" else "mse")
+    error = getattr(tf.keras.losses, "mae" if told.differs == "loss" else "mse")
+    model.compile(optimizer, lambda true, made: computed(error(true, made), told.step_compute_s))
     return model
+
+
+def saves(told: faulty.Options) -> list[Any]:
+    """Keras' own way: every task writes, each to a place of its own."""
+    if told.checkpoint_dir is None or told.save_every_s is None:
+        return []
+    every = steps_in(told.save_every_s, told)
+    return [tf.keras.callbacks.BackupAndRestore(told.checkpoint_dir, save_freq=every)]
 
 
 class Steps(tf.keras.callbacks.Callback):  # type: ignore[misc]  # it ships no types
@@ -65,6 +82,9 @@ class Steps(tf.keras.callbacks.Callback):  # type: ignore[misc]  # it ships no t
         self._faults = faults
         self._pace = Pace(told, faults)
         self._step = 0
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self._pace.first_step()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self._step += 1

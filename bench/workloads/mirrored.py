@@ -1,5 +1,7 @@
 """A healthy MultiWorkerMirroredStrategy job: every task trains the same line in lockstep."""
 
+from __future__ import annotations
+
 import contextlib
 import tempfile
 

@@ -36,7 +36,7 @@ class Pace:
         """By the number of the step alone: all tasks must come to the same answer."""
         every = self._told.save_every_steps or SAVE_EVERY_STEPS
         if self._told.save_every_s is not None:
-            every = max(1, round(self._told.save_every_s / max(self._told.step_s, STEP_S_LEAST)))
+            every = steps_in(self._told.save_every_s, self._told)
         return step % every == 0 or step == self._told.steps
 
     def first_step(self) -> None:
@@ -60,6 +60,11 @@ class Pace:
 
     def rest(self) -> None:
         time.sleep(self._faults.step_pause_s)
+
+
+def steps_in(seconds: float, told: faulty.Options) -> int:
+    """As many as fit, if each takes as long as it was told to."""
+    return max(1, round(seconds / max(told.step_s, STEP_S_LEAST)))
 
 
 def computed(loss: tf.Tensor, for_s: float) -> tf.Tensor:

@@ -1,5 +1,7 @@
 """A healthy ParameterServerStrategy job: the chief trains a line, ps and workers serve it."""
 
+from __future__ import annotations
+
 import compared
 import faulty
 import model_input

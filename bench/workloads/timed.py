@@ -4,6 +4,8 @@ Every step is a layer and an all-reduce. Once the job has warmed up, FOLDER/step
 each step of worker 0, who speaks for all in a lockstep: when it began, and how long it took.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
