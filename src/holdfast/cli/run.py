@@ -5,7 +5,7 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -21,17 +21,21 @@ from holdfast.agent.preflight import preflight
 from holdfast.cli import wants_colour, width_of
 from holdfast.diagnose import diagnose
 from holdfast.intake.asked_job import asked_job
+from holdfast.intake.job_command import HOW_TO_WRITE_IT, JobCommand
+from holdfast.intake.job_options import job_options
+from holdfast.intake.own_cluster import refuse_inside_a_cluster
 from holdfast.launch.local import backend, proxy_exceptions
-from holdfast.logdir.journal import is_being_written, read_journal
+from holdfast.logdir.journal import read_journal
+from holdfast.logdir.journal_lock import is_being_written
 from holdfast.logdir.private_files import open_for_append
 from holdfast.logdir.run_dir import RunDir, create_run_dir, open_run_dir
 from holdfast.model.cluster import TaskId
-from holdfast.model.errors import Unreachable, UsageError
+from holdfast.model.errors import BadInput, MissingInput, Unreachable, UsageError
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded
 from holdfast.model.findings import Severity
-from holdfast.model.foreign import FRAMEWORKS
-from holdfast.model.job import ON_FAILURE, PREEMPT_SIGNALS, Job
+from holdfast.model.job import Job
+from holdfast.model.line_choice import SHOW_DEFAULT, LineChoice
 from holdfast.model.plan import Plan
 from holdfast.model.redact import redact
 from holdfast.model.submission import encode_plan
@@ -41,117 +45,13 @@ from holdfast.views.report import fit
 PREFLIGHT_CODE = 3
 
 
-# What is done about a failure; None means: not said here.
-_RECOVERY = (
-    click.option(
-        "--on-failure",
-        type=click.Choice(ON_FAILURE),
-        help="When a task fails for a reason that a new start can help: end the job,"
-        " bring it back, or ask.  [default: stop]",
-    ),
-    click.option(
-        "--max-relaunches",
-        type=int,
-        metavar="N",
-        help="How often the whole job may be relaunched.  [default: 3]",
-    ),
-    click.option(
-        "--checkpoint-dir",
-        metavar="DIR",
-        help="Where the job keeps its checkpoints: before a relaunch the newest whole one"
-        " is made the one that it restores.",
-    ),
-    click.option(
-        "--dry-run/--no-dry-run",
-        default=None,
-        help="Say what would be done about a failure, and do nothing about it.",
-    ),
-    click.option(
-        "--preempt-signal",
-        type=click.Choice(PREEMPT_SIGNALS),
-        help="What asks the tasks to save and end when this job gets SIGTERM, or by holdfast stop."
-        "  [default: SIGTERM]",
-    ),
-)
-
-# What its program can do or wants to hear.
-_OF_THE_PROGRAM = (
-    click.option(
-        "--for",
-        "launch_for",
-        type=click.Choice(FRAMEWORKS),
-        help="Set what this framework reads, too: RANK, MASTER_ADDR … or JAX_COORDINATOR_ADDRESS …",
-    ),
-    click.option(
-        "--guard-hdf5/--no-guard-hdf5",
-        default=None,
-        help="Stop a task that opens an HDF5 file with h5py to write while another one writes it.",
-    ),
-    click.option(
-        "--profile-stragglers",
-        "profile_stragglers_s",
-        type=float,
-        metavar="S",
-        help="Take a trace of S seconds of each task that keeps the others waiting, once."
-        "  [default: none]",
-    ),
-)
-
-
-def _options(function: Callable[..., None]) -> Callable[..., None]:
-    """The settings that a job file may hold too; None means: not said here."""
-    for option in reversed(
-        (
-            click.option("--chief/--no-chief", default=None, help="Add a chief task."),
-            click.option("--ps", type=int, metavar="N", help="Parameter servers.  [default: 0]"),
-            click.option(
-                "--workers", type=int, metavar="N", help="Workers.  [default: 1; 0 with --chief]"
-            ),
-            click.option("--evaluator/--no-evaluator", default=None, help="Add an evaluator task."),
-            click.option(
-                "--run-dir",
-                metavar="DIR",
-                help="Where logs, journal and report go; must be new or empty."
-                "  [default: holdfast-runs/TIME-ID]",
-            ),
-            click.option(
-                "--env",
-                multiple=True,
-                metavar="K=V",
-                help="An environment variable for every task; may be given again.",
-            ),
-            click.option(
-                "--grace-s",
-                type=float,
-                metavar="S",
-                help="Seconds between asking a task to end and killing it.  [default: 15]",
-            ),
-            click.option(
-                "--start-deadline-s",
-                type=float,
-                metavar="S",
-                help="Seconds until the whole cluster must be up; 0 waits for ever."
-                "  [default: 120]",
-            ),
-            click.option(
-                "--keep-bytes",
-                metavar="SIZE",
-                help="Keep only the newest SIZE of each output file, such as 100M."
-                "  [default: all of it]",
-            ),
-            *_OF_THE_PROGRAM,
-            *_RECOVERY,
-        )
-    ):
-        function = option(function)
-    return function
-
-
 @click.command(
+    cls=JobCommand,
     short_help="Start a cluster on this machine, and say how it went.",
+    epilog=HOW_TO_WRITE_IT,
     context_settings={"allow_interspersed_args": False},
 )
-@_options
+@job_options
 @click.option("--plan", is_flag=True, help="Print what would be started, and start nothing.")
 @click.option(
     "--check/--no-check",
@@ -165,37 +65,34 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--quiet", "-q", is_flag=True, help="Do not show the tasks' output.")
 @click.option("--tasks", metavar="LIST", help="Show only these: worker:0,ps")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[JOB.toml] [-- COMMAND...]")
 def command(**asked: Any) -> None:
     """Run COMMAND once for every task of a TensorFlow cluster on this machine.
 
     \b
       holdfast run --ps 1 --workers 2 --chief -- python train.py
-      holdfast run job.toml
+      holdfast run job.toml --workers 4
       holdfast run --resume RUN_DIR
 
-    Every task gets a correct TF_CONFIG and a free port. All output is kept in the run
-    directory, whatever happens to this terminal. When chief and workers are done, parameter
-    servers and evaluator are stopped. Ctrl-C once ends the job gracefully, twice at once.
-    The training outlives this terminal and even its supervisor: --resume, or holdfast attach
-    RUN_DIR, takes it up again.
+    Every task gets a correct TF_CONFIG and a free port. All output is kept in the run directory,
+    whatever happens to this terminal. When chief and workers are done, parameter servers and
+    evaluator are stopped. Ctrl-C once ends the job gracefully, twice at once. The training outlives
+    this terminal and even its supervisor: --resume, or holdfast attach RUN_DIR, takes it up again.
 
     With --on-failure recover, a job that was killed from outside or hangs is brought back: one task
     alone where TensorFlow allows it, else all of them. A mistake in the program never is.
 
-    \b
-    Exit codes: 0 all chiefs and workers finished, at once or after a relaunch; 1 the training
+    Exit codes: 0 the training is done, at once, after a relaunch or with workers lost; 1 it
     failed; 2 wrong usage; 3 the check found errors, nothing was started; 75 a fault of the
     machine, or ended by SIGTERM after it had saved, safe to try again; 124 the cluster did not
     come up in time; 127 command not found; 128+N a task was killed by signal N; 130 Ctrl-C;
     66, 73, 74, 77, 78 files, disk, rights, job.
     """
     if asked["resume"] is not None:
-        _refuse_a_new_job(asked)
-        sys.exit(rejoin(Path(asked["resume"]), tasks=asked["tasks"], quiet=asked["quiet"]))
-    job = _reachable(asked_job(asked))
+        sys.exit(_resume(asked))
+    job = _asked_job(asked)
     shown = _chosen(job.tasks, asked["tasks"])
-    run_id = _fresh_id()
+    run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
     folder = Path(job.run_dir or f"holdfast-runs/{run_id}").absolute()
     files_max = allow_many_files()
     addresses = backend.addresses(job)
@@ -215,11 +112,14 @@ def command(**asked: Any) -> None:
     supervisor = backend.submit(encode_plan(plan), addresses, log_fd, files_max=files_max)
     shown = () if asked["quiet"] else shown
     held = Held(run_dir, supervisor)
-    sys.exit(_front(run_dir, held, job.tasks, shown=shown, signals=signals).run())
+    choice = LineChoice(job.show, job.quiet_tensorflow)
+    sys.exit(_front(run_dir, held, job.tasks, shown=shown, signals=signals, choice=choice).run())
 
 
-def _reachable(job: Job) -> Job:
+def _asked_job(asked: dict[str, Any]) -> Job:
     """Paths as the supervisor sees them; and nobody is asked where nobody can answer."""
+    refuse_inside_a_cluster(os.environ)
+    job = asked_job(asked)
     folder = job.checkpoint_dir
     job = replace(job, checkpoint_dir=str(Path(folder).absolute()) if folder else None)
     unheard = job.on_failure == "ask" and not (sys.stdin.isatty() and sys.stdout.isatty())
@@ -228,7 +128,20 @@ def _reachable(job: Job) -> Job:
     return job
 
 
-def rejoin(folder: Path, *, tasks: str | None = None, quiet: bool = False) -> int:
+def _resume(asked: dict[str, Any]) -> int:
+    _refuse_a_new_job(asked)
+    wanted = {name: asked[name] for name in ("tasks", "quiet", "show", "quiet_tensorflow")}
+    return rejoin(Path(asked["resume"]), **wanted)
+
+
+def rejoin(
+    folder: Path,
+    *,
+    tasks: str | None = None,
+    quiet: bool = False,
+    show: str | None = None,
+    quiet_tensorflow: bool | None = None,
+) -> int:
     """Show a run that goes on, under a new supervisor if its own is gone; its exit code."""
     run_dir = open_run_dir(folder)
     evidence = Evidence(read_journal(run_dir).facts)
@@ -241,6 +154,7 @@ def rejoin(folder: Path, *, tasks: str | None = None, quiet: bool = False) -> in
         )
         return ended.exit_code
     shown = () if quiet else _chosen(evidence.tasks, tasks)
+    choice = _choice(run_dir, show, quiet_tensorflow=quiet_tensorflow)
     signals = _gathered_signals()
     allow_many_files()
     supervisor = None
@@ -248,8 +162,22 @@ def rejoin(folder: Path, *, tasks: str | None = None, quiet: bool = False) -> in
         _refuse_if_nothing_began(run_dir)
         supervisor = backend.resume(str(run_dir.path), _supervisor_log(run_dir))
     held = Held(run_dir, supervisor)
-    front = _front(run_dir, held, evidence.tasks, shown=shown, signals=signals, joins=True)
+    front = _front(
+        run_dir, held, evidence.tasks, shown=shown, signals=signals, choice=choice, joins=True
+    )
     return front.run()
+
+
+def _choice(run_dir: RunDir, show: str | None, *, quiet_tensorflow: bool | None) -> LineChoice:
+    """What a run was started with, unless somebody who joins it wants to see something else."""
+    try:
+        about = run_dir.read_json("run.json")
+    except (MissingInput, BadInput):  # only how it is shown depends on that
+        about = {}
+    said = about.get("job", {}) if isinstance(about, dict) else {}
+    if quiet_tensorflow is None:
+        quiet_tensorflow = said.get("quiet_tensorflow") is True
+    return LineChoice(show or str(said.get("show", SHOW_DEFAULT)), quiet_tensorflow)
 
 
 def _front(
@@ -259,6 +187,7 @@ def _front(
     *,
     shown: tuple[TaskId, ...],
     signals: list[int],
+    choice: LineChoice,
     joins: bool = False,
 ) -> Front:
     return Front(
@@ -270,13 +199,14 @@ def _front(
         width=lambda: width_of(sys.stdout),
         colour=wants_colour(sys.stdout),
         joins=joins,
+        choice=choice,
     )
 
 
 def _refuse_a_new_job(asked: dict[str, Any]) -> None:
     """A run that goes on has its settings."""
-    others = sorted(asked.keys() - {"resume", "quiet", "tasks", "check"})
-    given = [name for name in others if asked[name] not in (None, (), False)]
+    others = asked.keys() - {"resume", "quiet", "tasks", "check", "show", "quiet_tensorflow"}
+    given = sorted(n.replace("_", " ") for n in others if asked[n] not in (None, (), False))
     if given:
         raise UsageError(
             f"--resume goes on with a job that has its settings, and {given[0]} was given, too",
@@ -327,10 +257,6 @@ def _chosen(tasks: tuple[TaskId, ...], wanted: str | None) -> tuple[TaskId, ...]
     return tuple(task for task in tasks if {str(task), task.role} & set(names))
 
 
-def _fresh_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
-
-
 def _about(job: Job, plan: Plan) -> dict[str, Any]:
     """run.json: what was asked and planned. Of the environment, the names only."""
     return {
@@ -348,6 +274,7 @@ def _about(job: Job, plan: Plan) -> dict[str, Any]:
             "grace_s": job.grace_s,
             "keep_bytes": job.keep_bytes,
             "start_deadline_s": job.start_deadline_s,
+            "hang_after_s": job.hang_after_s,
             "on_failure": job.on_failure,
             "max_relaunches": job.max_relaunches,
             "checkpoint_dir": job.checkpoint_dir,
@@ -356,6 +283,8 @@ def _about(job: Job, plan: Plan) -> dict[str, Any]:
             "launch_for": job.launch_for,
             "guard_hdf5": job.guard_hdf5,
             "profile_stragglers_s": job.profile_stragglers_s,
+            "show": job.show,
+            "quiet_tensorflow": job.quiet_tensorflow,
         },
         "cluster": {str(task): where for task, where in plan.cluster.addresses.items()},
         "plan": redact(plan.text()),

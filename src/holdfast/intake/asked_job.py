@@ -1,6 +1,5 @@
 """The job that a command line asks for, over what a job file says."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,8 @@ def asked_job(asked: dict[str, Any]) -> Job:
     """What the command line asks for, over what the job file says."""
     words: tuple[str, ...] = asked["command"]
     said = JobFile()
-    if words and words[0].endswith(".toml"):
-        if len(words) > 1:
-            late = shlex.join(words[1:])
-            raise UsageError(
-                f"`{late}` comes after the job file {words[0]}",
-                do=f"put options before it: holdfast run {late} {words[0]}",
-            )
-        said, words = parse_job_file(_read(Path(words[0])), words[0]), ()
+    if (name := asked["job_file"]) is not None:
+        said = parse_job_file(_read(Path(name)), name)
     env: dict[str, str] = {}
     for pair in asked["env"]:
         name, equals, value = pair.partition("=")
@@ -32,8 +25,16 @@ def asked_job(asked: dict[str, Any]) -> Job:
         env[name] = value
     settings = (
         *("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes"),
-        *("start_deadline_s", "on_failure", "max_relaunches", "checkpoint_dir", "dry_run"),
+        *(
+            "start_deadline_s",
+            "hang_after_s",
+            "on_failure",
+            "max_relaunches",
+            "checkpoint_dir",
+            "dry_run",
+        ),
         *("preempt_signal", "launch_for", "guard_hdf5", "profile_stragglers_s"),
+        *("show", "quiet_tensorflow"),
     )
     told = {name: asked[name] for name in settings}
     _refuse_unless_text(

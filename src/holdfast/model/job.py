@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import BadJob
 from holdfast.model.foreign import FRAMEWORKS
+from holdfast.model.line_choice import SHOW, SHOW_DEFAULT
+from holdfast.model.placeholders import COUNTED, mistaken, names_in
 
 TASKS_MAX = 1_000
 GRACE_S_MAX = START_DEADLINE_S_MAX = 86_400.0
+HANG_AFTER_S_MIN, HANG_AFTER_S_MAX = 5.0, 604_800.0
 RELAUNCHES_MAX = 1_000
 PROFILE_S_MIN, PROFILE_S_MAX = 0.1, 60.0
 ON_FAILURE = ("stop", "recover", "ask")
@@ -29,6 +32,8 @@ class Job:
     run_dir: str | None = None  # None: a fresh one under holdfast-runs/
     keep_bytes: int | None = None  # of each output file; None keeps all of it
     start_deadline_s: float = 120.0  # for the whole cluster to be up; 0 waits for ever
+    # A standstill of so long is an error; 0: minutes, and many times the job's longest pause.
+    hang_after_s: float = 0.0
     # Where each role's tasks listen, in the order of their index; empty: free ports, here.
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_failure: str = "stop"  # one of ON_FAILURE
@@ -39,6 +44,8 @@ class Job:
     launch_for: str = ""  # one of FRAMEWORKS: what its processes want to hear beside TF_CONFIG
     guard_hdf5: bool = False  # a second writer of an HDF5 file is stopped in every task
     profile_stragglers_s: float = 0.0  # how long a trace of each; 0: none is taken
+    show: str = SHOW_DEFAULT  # one of SHOW: from which level on lines are shown while it runs
+    quiet_tensorflow: bool = False  # of what TensorFlow itself writes, only errors are shown
 
     def __post_init__(self) -> None:
         for wrong, message, do in _complaints(self):
@@ -86,6 +93,7 @@ def _complaints(job: Job) -> tuple[tuple[bool, str, str], ...]:
         *_out_of_bounds(job),
         *_not_theirs(job),
         *_misplaced(job),
+        *_unfilled(job),
         *(
             (
                 not name or "=" in name or "\0" in name + value,
@@ -107,19 +115,7 @@ KEEP_BYTES_MIN = 65_536
 
 def _out_of_bounds(job: Job) -> tuple[tuple[bool, str, str], ...]:
     return (
-        (
-            not 0 <= job.grace_s <= GRACE_S_MAX,
-            f"a grace of {job.grace_s:g} s is not between 0 and {GRACE_S_MAX:g}",
-            "choose the seconds a task gets to end by itself, such as --grace-s 15",
-        ),
-        (
-            not 0 <= job.start_deadline_s <= START_DEADLINE_S_MAX,
-            (
-                f"a start deadline of {job.start_deadline_s:g} s is not between 0 and"
-                f" {START_DEADLINE_S_MAX:g}"
-            ),
-            "choose the seconds until all tasks must be up; 0 waits for ever",
-        ),
+        *_times_out_of_bounds(job),
         (
             job.keep_bytes is not None and job.keep_bytes < KEEP_BYTES_MIN,
             f"keeping only {job.keep_bytes} bytes of output would lose the evidence",
@@ -136,6 +132,11 @@ def _out_of_bounds(job: Job) -> tuple[tuple[bool, str, str], ...]:
             f"choose one of {', '.join(ON_FAILURE)}: --on-failure recover",
         ),
         (
+            job.show not in SHOW,
+            f"{job.show!r} is no level from which on lines can be shown",
+            f"choose one of {', '.join(SHOW)}: --show warning",
+        ),
+        (
             job.profile_stragglers_s != 0
             and not PROFILE_S_MIN <= job.profile_stragglers_s <= PROFILE_S_MAX,
             (
@@ -148,6 +149,32 @@ def _out_of_bounds(job: Job) -> tuple[tuple[bool, str, str], ...]:
             job.preempt_signal not in PREEMPT_SIGNALS,
             f"{job.preempt_signal!r} is no signal that tasks can be asked to save with",
             f"choose one of {', '.join(PREEMPT_SIGNALS)}: --preempt-signal SIGUSR1",
+        ),
+    )
+
+
+def _times_out_of_bounds(job: Job) -> tuple[tuple[bool, str, str], ...]:
+    return (
+        (
+            not 0 <= job.grace_s <= GRACE_S_MAX,
+            f"a grace of {job.grace_s:g} s is not between 0 and {GRACE_S_MAX:g}",
+            "choose the seconds a task gets to end by itself, such as --grace-s 15",
+        ),
+        (
+            not 0 <= job.start_deadline_s <= START_DEADLINE_S_MAX,
+            (
+                f"a start deadline of {job.start_deadline_s:g} s is not between 0 and"
+                f" {START_DEADLINE_S_MAX:g}"
+            ),
+            "choose the seconds until all tasks must be up; 0 waits for ever",
+        ),
+        (
+            bool(job.hang_after_s) and not HANG_AFTER_S_MIN <= job.hang_after_s <= HANG_AFTER_S_MAX,
+            (
+                f"a hang after {job.hang_after_s:g} s is not between {HANG_AFTER_S_MIN:g} and"
+                f" {HANG_AFTER_S_MAX:g}"
+            ),
+            "choose after how many seconds a job that stands still is hung; 0: by its own pauses",
         ),
     )
 
@@ -181,4 +208,21 @@ def _misplaced(job: Job) -> Iterator[tuple[bool, str, str]]:
             given != counts[role],
             f"{given} addresses are given for {counts[role]} tasks of the role {role!r}",
             "give one host:port for each task, in the order of their index",
+        )
+
+
+def _unfilled(job: Job) -> Iterator[tuple[bool, str, str]]:
+    """Placeholders that are almost right, or that one of its tasks has no value for."""
+    apart = next((task for task in job.tasks if not task.trains), None)
+    for name in dict.fromkeys(names_in(job.command, job.env)):
+        meant = mistaken(name)
+        yield (
+            bool(meant),
+            f"{{{name}}} is no placeholder",
+            f"did you mean {{{meant}}}? As a literal, write {{{{{name}}}}}",
+        )
+        yield (
+            apart is not None and name in COUNTED,
+            f"{{{name}}} counts those who train, and {apart} does not",
+            f"use {{role}} and {{index}}; as a literal, write {{{{{name}}}}}",
         )
