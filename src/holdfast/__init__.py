@@ -3,12 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.agent.own_process import (
-        FailedProcess,
-        FinishedProcess,
-        RunningProcess,
-        run_process,
-    )
+    from holdfast.agent.own_process import FailedProcess, FinishedProcess, run_process
+    from holdfast.agent.running_process import RunningProcess
     from holdfast.in_task.telling import progress
 
 __version__ = "0.1.0"

@@ -44,13 +44,22 @@ def put(run_dir: RunDir, name: str, *records: object) -> Path:
 def test_the_exception_that_ended_a_program_is_a_fact_with_all_that_is_known(
     run_dir: RunDir,
 ) -> None:
-    more = {"thread": "reader", "step": 9, "frames": ["/x.py:3 f: g()"], "from": [RAISED]}
+    more = {
+        "thread": "reader",
+        "step": 9,
+        "frames": ["/x.py:3 f: g()"],
+        "file": "/data/all.h5",
+        "mode": "a",
+        "from": [{**RAISED, "frames": ["/x.py:9 rows: y"]}],
+    }
     put(run_dir, WORDS, {**RAISED, **more, "message": "bad, token=abcdefgh"})
     (found,) = read(run_dir)
     assert isinstance(found, ExceptionLeft)
     assert (found.exception, found.message) == ("ValueError", "bad, token=«redacted:secret»")
     assert (found.at_s, found.pid, found.thread, found.step) == (9.0, 42, "reader", 9)
     assert (found.frames, found.came_from) == (("/x.py:3 f: g()",), ("ValueError: bad batch",))
+    assert found.came_from_at == ("/x.py:9 rows: y",)
+    assert (found.file, found.mode) == ("/data/all.h5", "a")
     assert (found.source, found.guarded) == (f"in-task/{WORDS}", False)
 
 

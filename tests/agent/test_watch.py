@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent.child import Child
+from holdfast.agent.watch import refresh_one
 from holdfast.agent.watch_order import WatchOrder
+from holdfast.agent.watched import Watched
 from holdfast.agent.watching import Watching
 from holdfast.logdir.run_dir import create_run_dir
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, ProcessSeen
 from holdfast.model.watch_facts import ObserverLate, StacksSeen, StepsSeen
+from holdfast.probes.process import descendants
 
 WORKER = TaskId("worker", 0)
 WORD_S_MAX = 20.0
@@ -99,6 +102,52 @@ def test_a_task_that_is_gone_holds_nobody_up(
     assert heard(watcher, lambda fact: fact.task is None)
 
 
+def test_who_trains_is_found_and_kept_while_it_lives(tmp_path: Path) -> None:
+    """Not what it starts; and when it is gone, whoever has taken its place."""
+    library = tmp_path / "torch" / "lib" / "libtorch.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(bytes(4096))
+    code = f"""
+import mmap, subprocess, time
+subprocess.Popen(["sleep", "600"])
+print(flush=True)
+input()
+file = open({str(library)!r}, "rb")
+held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+print(flush=True)
+input()
+del held
+print(flush=True)
+time.sleep(600)
+"""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as program:
+        assert program.stdin
+        assert program.stdout
+        program.stdout.readline()
+        below = [one.pid for one in descendants(program.pid)]
+        watched = Watched(
+            task=WORKER,
+            pid=program.pid,
+            address="",
+            streams={},
+            pids=(program.pid, *below),
+            main=program.pid,
+        )
+        assert refresh_one(watched, search=True)
+        assert (watched.main, watched.trains) == (program.pid, False), "not what it has started"
+        for _ in range(2):  # it loads the library, and lets go of it
+            os.write(program.stdin.fileno(), b"\n")
+            program.stdout.readline()
+            assert refresh_one(watched, search=True)
+            assert (watched.main, watched.trains) == (program.pid, True)
+        program.kill()
+        program.wait()
+        assert refresh_one(watched, search=True)
+        assert (watched.main, watched.trains) == (below[0], False)
+        os.kill(below[0], signal.SIGKILL)
+
+
 def test_how_far_a_task_had_come_is_told_although_all_is_over(
     tmp_path: Path, program: subprocess.Popen[bytes]
 ) -> None:
@@ -118,3 +167,23 @@ def test_how_far_a_task_had_come_is_told_although_all_is_over(
     last = [fact for batch in watching.finish() for fact in batch]
     watching.kill()
     assert [fact.step for fact in last if isinstance(fact, StepsSeen)] == [57]
+
+
+def test_what_a_child_had_used_before_it_was_found_is_no_work_of_now() -> None:
+    spend = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spend!r}])"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as program:
+        assert program.stdout
+        watched = Watched(
+            task=WORKER, pid=program.pid, address="", streams={}, pids=(program.pid,), main=0
+        )
+        program.stdout.readline()
+        refresh_one(watched, search=False)
+        used_s = watched.cpu_s
+        (child,) = (one.pid for one in descendants(program.pid))
+        watched.pids = (program.pid, child)
+        refresh_one(watched, search=False)
+        assert watched.cpu_of[child] >= 0.25
+        assert watched.cpu_s - used_s < 0.2
+        program.communicate(b"\n")

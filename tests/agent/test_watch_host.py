@@ -14,13 +14,22 @@ from holdfast.agent.watch_host import HostLook
 from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import DiskMeasured, Fact
-from holdfast.model.watch_facts import HostSampled, KernelSaid, MemoryNearsLimit, TaskSampled
+from holdfast.model.watch_facts import (
+    HostSampled,
+    KernelSaid,
+    MemoryNearlyFull,
+    MemoryNearsLimit,
+    TaskSampled,
+)
 from holdfast.probes.process import stat_of
 
 TASK = TaskId("worker", 0)
 CGROUPS = Path("/sys/fs/cgroup")
 OBEYS = "import sys\nkept = []\nfor line in sys.stdin:\n    {}\n    print('done', flush=True)"
 GROWS = OBEYS.format("kept.append(bytearray(b'x') * int(line))")
+READS = OBEYS.format(
+    "file, room = open(line.strip(), 'rb'), bytearray(1 << 20)\n    while file.readinto(room): pass"
+)
 BUSY = "while True: sum(range(10_000))"
 MIB = 1 << 20
 Kind = TypeVar("Kind", bound=Fact)
@@ -106,7 +115,11 @@ def test_a_healthy_task_is_told_seldom(start: Start, tmp_path: Path) -> None:
     assert samples[0].rss_bytes > MIB
     assert 2 <= len(of(DiskMeasured, facts)) <= 4
     assert of(MemoryNearsLimit, facts) == []
-    assert of(HostSampled, facts)[0].cpus >= 1
+    assert [fact.written_bytes_per_s for fact in samples] == [-1.0, 0.0]
+    hosts = of(HostSampled, facts)
+    assert hosts[0].cpus >= 1
+    assert (hosts[0].written_bytes_per_s, hosts[0].sent_bytes_per_s) == (-1.0, {})
+    assert hosts[1].written_bytes_per_s >= 0
 
 
 def test_a_task_that_is_gone_is_forgotten(start: Start) -> None:
@@ -158,6 +171,39 @@ def test_memory_that_will_be_gone_is_told_before_it_is(start: Start, cgroup: Pat
     assert told.limit_bytes == 100 * MIB
     assert 0.6 * told.limit_bytes < told.used_bytes < told.limit_bytes
     assert told.left_s < 120
+
+
+@root_only
+@pytest.mark.parametrize("cgroup", ["memory"], indirect=True)
+def test_a_limit_that_stays_nearly_reached_is_told_with_who_is_alone_below_it(
+    start: Start, cgroup: Path
+) -> None:
+    child = start(GROWS)
+    (cgroup / "memory.limit_in_bytes").write_text(str(100 * MIB))
+    (cgroup / "cgroup.procs").write_text(str(child.pid))
+    tell(child, 92 * MIB)
+    look = HostLook(host="host-a")
+    facts = [fact for at_s in range(0, 70, 2) for fact in look.look(watched(child), float(at_s))]
+    (told,) = of(MemoryNearlyFull, facts)
+    assert (told.task, told.limit_of) == (TASK, f"memory/{cgroup.name}")
+    assert (told.lasting_s, told.limit_bytes) == (60.0, 100 * MIB)
+    assert told.by_task["worker:0"] > 90 * MIB
+
+
+@root_only
+@pytest.mark.parametrize("cgroup", ["memory"], indirect=True)
+def test_cached_files_fill_no_limit(start: Start, cgroup: Path, tmp_path: Path) -> None:
+    child = start(READS)
+    (cgroup / "memory.limit_in_bytes").write_text(str(100 * MIB))
+    (cgroup / "cgroup.procs").write_text(str(child.pid))
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(200 * MIB)
+    tell(child, large)
+    assert int((cgroup / "memory.usage_in_bytes").read_text()) > 90 * MIB
+    look = HostLook(host="host-a")
+    facts = [fact for at_s in range(0, 90, 2) for fact in look.look(watched(child), float(at_s))]
+    assert of(MemoryNearlyFull, facts) == []
 
 
 @root_only

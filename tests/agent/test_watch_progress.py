@@ -91,12 +91,17 @@ class Job:
 
 LOCKSTEP = """
 import multiprocessing, time
-def train(together, rest_s):
+def quick(together):
     while True:
-        time.sleep(rest_s)
+        together.wait()
+def slow(together):
+    while True:
+        time.sleep(0.04)
+        while not together.n_waiting:  # however long it takes the quick one to get a core
+            time.sleep(0.04)
         together.wait()
 together = multiprocessing.Barrier(2)
-tasks = [multiprocessing.Process(target=train, args=(together, s)) for s in (0.002, 0.04)]
+tasks = [multiprocessing.Process(target=each, args=(together,)) for each in (quick, slow)]
 for task in tasks:
     task.start()
 print(*(task.pid for task in tasks), flush=True)
@@ -257,21 +262,30 @@ def test_one_that_is_started_again_has_told_no_step_by_what_was_written_before_i
 
 def test_the_last_step_of_a_task_that_ended_is_told_by_its_output(job: Job) -> None:
     home = job.start(WORKER)
-    (first,) = of(StepsSeen, job.train(1))
+    first: list[StepsSeen] = []
+    while not first:
+        first = of(StepsSeen, job.train(1))
     watched = job.tasks.pop(WORKER)
     job.processes[-1].kill()
     job.processes[-1].wait()
     with (home / "out").open("ab") as out:
         out.write(b"\nstep 4711 loss 0.5\n")
     (last,) = of(StepsSeen, list(job.progress.last_step(WORKER, watched, job.at_s)))
-    assert (last.step, last.source) == (4711, first.source)
+    assert (last.step, last.source) == (4711, first[0].source)
     os.close(watched.streams["out"])
 
 
 def test_who_wakes_ten_times_less_often_than_the_others_is_slow(job: Job) -> None:
-    slower = TRAINS.replace("time.sleep(0.003)", "time.sleep(0.03)")
-    job.start(WORKER)
-    job.start(OTHER, slower)
+    # A step of one for ten of the other, on a starved machine, too.
+    fifo = job.folder / "go"
+    os.mkfifo(fifo)
+    opened = f"go = os.open({str(fifo)!r}, os.O_RDWR)\nwhile True:\n    step += 1"
+    began = "while True:\n    step += 1"
+    rests = "    time.sleep(0.003)\n    for"
+    quick = TRAINS.replace(rests, "    step % 10 or os.write(go, b'.')\n" + rests)
+    slower = TRAINS.replace(rests, "    os.read(go, 1)\n    for")
+    job.start(WORKER, quick.replace(began, opened))
+    job.start(OTHER, slower.replace(began, opened))
     facts = job.train(60)
     told = of(TaskSlow, facts)
     assert {fact.task for fact in told} == {OTHER}

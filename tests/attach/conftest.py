@@ -20,6 +20,20 @@ kept = [tf.distribute.Server(cluster, job_name=role, task_index=index) for role,
 print("ready", flush=True)
 sys.stdin.read()
 """
+LONE = """
+import json, os, sys, time
+import tensorflow as tf
+cluster = json.loads(os.environ["TF_CONFIG"])["cluster"]
+server = tf.distribute.Server(cluster, job_name="worker", task_index=0)
+print("ready", flush=True)
+if sys.argv[1] == "joins":
+    server.join()
+elif sys.argv[1] == "sleeps":
+    time.sleep(1000)
+while True:
+    sum(range(200_000))
+    time.sleep(0.02)
+"""
 ATTACH_S_MAX = 60
 
 
@@ -61,6 +75,35 @@ def attach() -> Attach:
         return Attached(done.returncode, done.stdout, done.stderr)
 
     return go
+
+
+@pytest.fixture
+def lone_worker(tmp_path: Path) -> Iterator[Callable[[str], str]]:
+    """A job of one task, which works, sleeps or joins; its TF_CONFIG is all that is told of it."""
+    started: list[subprocess.Popen[str]] = []
+    program = tmp_path / "lone.py"
+    program.write_text(LONE)
+
+    def start(does: str) -> str:
+        cluster = {"worker": [f"127.0.0.1:{free_ports(1)[0]}"]}
+        config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}})
+        with (tmp_path / "err").open("w") as err:
+            process = subprocess.Popen(
+                [sys.executable, str(program), does],
+                stdout=subprocess.PIPE,
+                stderr=err,
+                text=True,
+                env={**os.environ, "TF_CONFIG": config},
+            )
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", (tmp_path / "err").read_text()
+        return config
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 @dataclass(frozen=True)

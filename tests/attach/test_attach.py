@@ -16,12 +16,18 @@ import pytest
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 Attach = Any
 Cluster = Any
+LoneWorker = Any
 
 
-def test_a_whole_cluster_is_well(attach: Attach, cluster: Cluster) -> None:
+def test_a_whole_cluster_that_nobody_trains_with_is_not_called_healthy(
+    attach: Attach, cluster: Cluster
+) -> None:
     seen = attach("--format", "json", cluster.tf_config())
-    assert seen.exit_code == 0, seen.err
+    assert seen.exit_code == 1, seen.err
     assert seen.findings == []
+    assert seen.report["verdict"] == "cannot-tell"
+    trains = "whether it trains: its servers answer, and nothing here shows a step"
+    assert seen.report["unknown"] == [trains]
     assert {one["task"]: one["state"] for one in seen.report["tasks"]} == {
         "ps:0": "ready",
         "worker:0": "ready",
@@ -64,8 +70,31 @@ def test_a_person_sees_tasks_waits_and_the_fix(attach: Attach, cluster: Cluster)
 
 def test_one_address_is_enough_to_know_who_is_there(attach: Attach, cluster: Cluster) -> None:
     seen = attach("--format", "json", cluster.addresses["worker"][1])
-    assert seen.exit_code == 0, seen.err
+    assert seen.exit_code == 1, seen.err
     assert [(one["task"], one["state"]) for one in seen.report["tasks"]] == [("worker:1", "ready")]
+
+
+def test_a_task_that_works_is_well(attach: Attach, lone_worker: LoneWorker) -> None:
+    seen = attach("--format", "json", lone_worker("works"))
+    assert seen.exit_code == 0, seen.out
+    assert (seen.report["verdict"], seen.report["healthy"]) == ("healthy", ["worker:0"])
+
+
+def test_a_task_that_stands_still_is_told_with_its_line(
+    attach: Attach, lone_worker: LoneWorker
+) -> None:
+    seen = attach("--format", "json", lone_worker("sleeps"))
+    assert seen.exit_code == 1, seen.out
+    assert seen.findings == [("notice", "keeps-waiting", "worker:0")]
+    says = seen.report["findings"][0]["says"]
+    assert says.startswith("worker:0 stands still since at least ")
+    assert "it sleeps at lone.py:" in says
+
+
+def test_a_server_in_join_is_not_told_of(attach: Attach, lone_worker: LoneWorker) -> None:
+    seen = attach("--format", "json", lone_worker("joins"))
+    assert seen.findings == []
+    assert seen.report["verdict"] == "cannot-tell"
 
 
 def test_swapped_addresses_are_found(attach: Attach, cluster: Cluster) -> None:
@@ -137,7 +166,7 @@ def test_watching_tells_what_changes(cluster: Cluster) -> None:
         env={**os.environ, "NO_COLOR": "1"},
     )
     try:
-        assert "healthy" in until(watching, "healthy")
+        assert "whether it trains" in until(watching, "cannot tell")
         cluster.process.send_signal(signal.SIGSTOP)
         assert "before: answers" in until(watching, "worker:1 does not answer")
         cluster.process.send_signal(signal.SIGCONT)

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from holdfast.coordinator.judging import AFTER_DEATH_S, FORGET_S, REST_FOR_WORK, Judging
+from holdfast.coordinator.judging import AFTER_DEATH_S, REST_FOR_WORK, Judging
+from holdfast.coordinator.telling import GONE_S
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted, Fact, ProcessSeen, TaskExited, TaskStarted
+from holdfast.model.finding_facts import FindingTakenBack, FindingTold
 from holdfast.model.findings import Finding
 from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.watch_facts import StateChanged, StepsSeen, TaskSampled
@@ -78,15 +80,48 @@ def test_a_finding_is_told_once_while_it_holds(desk: Desk) -> None:
     assert desk.told == [("stopped", "worker:0")]
 
 
-def test_what_comes_back_much_later_is_told_again(desk: Desk) -> None:
+def test_what_no_longer_holds_is_judged_again_soon_and_taken_back(desk: Desk) -> None:
+    desk.take(stopped(10.0), stopped(12.0))
+    (*_, told) = desk.judge_at(13.0)
+    assert isinstance(told, FindingTold)
+    assert (told.cause, told.severity, told.task) == ("stopped", "error", WORKER)
+    desk.take(stopped(13.5, "S"))
+    assert not any(isinstance(fact, FindingTakenBack) for fact in desk.judge_at(14.0))
+    assert desk.judging.due_in_s() <= GONE_S
+    (*_, back) = desk.judge_at(14.0 + GONE_S)
+    assert isinstance(back, FindingTakenBack)
+    assert (back.cause, back.task, back.why) == ("stopped", WORKER, "worker:0 goes on")
+    assert desk.judging.due_in_s() > GONE_S
+
+
+def test_what_comes_back_is_told_again(desk: Desk) -> None:
     desk.take(stopped(10.0), stopped(12.0))
     desk.judge_at(13.0)
     desk.take(stopped(20.0, "S"))
     desk.judge_at(21.0)
-    desk.judge_at(22.0 + FORGET_S)
     desk.take(stopped(100.0), stopped(102.0))
     desk.judge_at(103.0)
     assert desk.told == [("stopped", "worker:0")] * 2
+
+
+def test_what_another_supervisor_told_is_not_told_again(desk: Desk) -> None:
+    desk.take(stopped(10.0), stopped(12.0))
+    told = desk.judge_at(13.0)
+    other = Desk()
+    other.judging.recall([stopped(10.0), stopped(12.0), *told])
+    assert other.judging.is_due()
+    assert not any(isinstance(fact, FindingTold | StateChanged) for fact in other.judge_at(14.0))
+    assert other.told == []
+
+
+def test_at_the_end_the_diagnosis_knows_what_was_taken_back(desk: Desk) -> None:
+    desk.take(stopped(10.0), stopped(12.0))
+    desk.judge_at(13.0)
+    desk.take(stopped(13.5, "S"))
+    desk.at_s = 14.0
+    told, _, diagnosis = desk.judging.judge("host-a")
+    assert [fact.cause for fact in diagnosis.taken_back] == ["stopped"]
+    assert told == [*diagnosis.taken_back]
 
 
 def test_a_change_of_state_is_a_fact_and_told_once(desk: Desk) -> None:
@@ -96,7 +131,7 @@ def test_a_change_of_state_is_a_fact_and_told_once(desk: Desk) -> None:
     assert (first.before, first.state) == ("", "training")
     assert desk.judge_at(7.0) == []
     desk.take(stopped(10.0), stopped(12.0))
-    (second,) = desk.judge_at(13.0)
+    second, _ = desk.judge_at(13.0)
     assert isinstance(second, StateChanged)
     assert (second.before, second.state) == ("training", "stopped")
 

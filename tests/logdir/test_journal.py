@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.logdir import journal_sqlite_read
 from holdfast.logdir.journal import follow_journal, open_journal, read_journal
+from holdfast.logdir.journal_carve import last_commits
 from holdfast.logdir.run_dir import RunDir, create_run_dir, open_run_dir
 from holdfast.model.codec import encode
 from holdfast.model.errors import BadInput, MissingInput, NotOurs, StorageFailed
@@ -251,6 +253,22 @@ def test_readers_keep_up_with_a_writer_in_another_process(
     assert (replay.skipped, replay.why_skipped) == (0, "")
     assert list(replay.facts[: len(seen)]) == seen
     assert [fact.at_s for fact in seen] == [float(n) for n in range(1, len(seen) + 1)]
+
+
+def test_pages_whose_writer_lost_its_core_before_their_index_are_no_damage(
+    run_dir: RunDir, some_facts: SomeFacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They stand in the log already, and no reader sees them before the writer goes on."""
+    first, second = some_facts(2)
+    with create_run_dir(tmp_path / "ahead") as ahead, open_journal(ahead, shared=False) as journal:
+        journal.append(first, second)
+        pages = last_commits(ahead, "journal.db-wal")
+    monkeypatch.setattr(journal_sqlite_read, "last_commits", lambda *_: pages)
+    with open_journal(run_dir, shared=False) as journal:
+        journal.append(first)
+        monkeypatch.setattr("time.sleep", lambda _: journal.append(second))
+        replay = read_journal(run_dir)
+    assert (replay.facts, replay.skipped, replay.why_skipped) == ((first, second), 0, "")
 
 
 @SEGMENTS_AND_DATABASE

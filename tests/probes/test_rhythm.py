@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from holdfast.probes.rhythm import Rhythm, rhythm_of
+from holdfast.probes.rhythm import Rhythm, rhythm_of, starved_s
 
 # Each does its first thing, says so, and goes on for ever.
 SLEEPS = "import time; print(1, flush=True)\nwhile True: time.sleep(0.005)"
@@ -72,3 +72,19 @@ def test_a_process_that_is_gone_tells_nothing() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     assert rhythm_of(process.pid) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "run_ns", "starved_ns", "expected_s"),
+    [
+        ("R", 5, 7, 2.0),  # it has not run since: the kernel has not counted anything yet
+        ("R", 6, 1_000_000_007, 1.0),
+        ("S", 5, 7, 0.0),
+    ],
+)
+def test_who_wants_a_core_and_gets_none_is_starved(
+    state: str, run_ns: int, starved_ns: int, expected_s: float
+) -> None:
+    before = Rhythm("R", wakes=0, preempted=0, run_ns=5, starved_ns=7, waits_in="")
+    now = Rhythm(state, wakes=0, preempted=0, run_ns=run_ns, starved_ns=starved_ns, waits_in="")
+    assert starved_s(before, now, 2.0) == expected_s

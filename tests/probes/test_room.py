@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from holdfast.probes import disk
-from holdfast.probes.disk import RoomAsked, mount_of, room_at, written_folders
+from holdfast.probes import disk, mount_of
+from holdfast.probes.disk import RoomAsked, room_at, written_folders
 
 
 def answer_of(asked: RoomAsked) -> disk.Room | None:

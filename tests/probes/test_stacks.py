@@ -220,6 +220,14 @@ def test_each_thread_tells_the_locks_it_stands_in(start: Start) -> None:
     assert [frame.function for frame in frames_of(main)] == ["<module>", "train"]
 
 
+def test_who_sleeps_in_c_with_the_interpreters_lock_has_it(start: Start) -> None:
+    keeps = start("import ctypes\nprint('ready', flush=True)\nctypes.PyDLL(None).sleep(1000)")
+    seen = look_until(keeps.pid, lambda seen: [one.blocked for one in seen.threads] == ["timer"])
+    assert [(one.has_gil, one.blocked) for one in seen.threads] == [(True, "timer")]
+    gives = start("print('ready', flush=True)\ntime.sleep(600)")
+    assert not look_until(gives.pid, main_is(Doing.SLEEP)).threads[0].has_gil
+
+
 def test_secrets_in_a_source_line_are_not_kept(start: Start) -> None:
     process = start("print('ready', flush=True)\ntime.sleep(600); api_key = 'abcdefgh12345678'")
     seen = look_until(process.pid, main_is(Doing.SLEEP))

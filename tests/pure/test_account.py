@@ -113,3 +113,8 @@ def test_a_hang_is_known_when_it_is_first_waited_for() -> None:
     waited, done = recoveries([*FAILED[:3], wait, change, *gone])
     assert waited.seconds == {"detect": 2.5, "decide": 0.0}
     assert done.seconds == {"detect": 2.5, "decide": 5.0, "end": 1.0, "wait": 2.0, "start": 0.5}
+
+
+def test_a_clock_that_was_set_back_meanwhile_hides_no_start() -> None:
+    (one,) = recoveries([*FAILED, RELAUNCH, CHOSEN, began(2, 1100.0), *AGAIN[1:]])
+    assert (one.seconds["start"], one.seconds["restore"]) == (0.0, 20.0)

@@ -51,6 +51,7 @@ CAUSES = {
     "user-exception": REAL["user-exception"],
     "spec-without-cluster": REAL["spec-without-cluster"],
     "log-stops": REAL["log-stops"],
+    "ended-early": REAL["ended-early"],
 }
 
 
@@ -356,3 +357,16 @@ def test_a_log_that_stops_while_others_go_on_is_told() -> None:
     assert told(*together) == []
     over = (*ended(W0, "step 40 loss 1", "training finished"), *ended(W1, "step 600 loss 1"))
     assert told(*over) == []
+
+
+def test_a_traceback_that_another_task_sent_accuses_nobody() -> None:
+    outer = traceback("UnknownError", "Collective ops is aborted by: KeyError: 17")
+    inner = replace(traceback("KeyError", "17"), line=9, offset=90)
+    assert not list(exceptions([outer, inner], [], LogEnds(Evidence(())), catalogue()))
+
+
+def test_who_is_quiet_and_never_trained_is_not_the_one_that_left() -> None:
+    lost = (line("lost a friend", W0), *ended(W0, "x"), line("lost a friend", W1), *ended(W1, "x"))
+    trained = told(*lost, *ended(W2, "step 4 loss 0.5"))
+    assert trained == ["ended-early at worker:2 worker:0 worker:1"]
+    assert told(*lost, *ended(W2, "hello")) == ["peer-gone at nobody worker:0 worker:1"]

@@ -15,7 +15,7 @@ I0312 07:02:18.199696 12345 checkpoint_manager.cc:221] Saved checkpoint at step 
 Evaluation finished: 200 batches, mean 0.12, no error in 40 files
 host 12 reports 2048 MiB resident, 12.1 % of the limit, 0 failed allocations
 retrieved 12 of 40 work units, timeout 600 s, none cancelled
-Epoch 3/10
+Epoch 3/10: loss 0.31
  120/1000 [==>...........................] - ETA: 12s - loss: 0.31 - accuracy: 0.91
 step 1200 loss 0.123 lr 0.001
 [2026-03-12 07:02:18,199] [INFO] [engine.py:120:train_batch] step 12, loss 2.31, lr 0.0001

@@ -7,6 +7,8 @@ must yield:
     expect: oom-accelerator at "GPU 0"      to blame is no task
     expect: nothing             nobody failed, nobody is accused
     expect: cannot-tell         somebody failed, and nobody is accused
+    expect: notice keeps-waiting at worker:2      it is told as no more than that
+    expect: error keeps-waiting at worker:2       graver than this cause usually is
 
 Below it may stand how sure we are, and the sentence itself or its beginning:
 
@@ -27,9 +29,10 @@ from holdfast.model.codec import decode
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, LogLine, UnknownFact
 from holdfast.model.families import FAMILIES
-from holdfast.model.findings import Diagnosis, Finding, Verdict
+from holdfast.model.findings import Diagnosis, Finding, Severity, Verdict
 from holdfast.model.hearing import hear_text, settle
 from holdfast.model.pattern import AnyOf
+from holdfast.model.words import UNFINISHED
 
 FIXTURES = Path(__file__).parent.parent / "causes"
 CASE = re.compile(
@@ -45,6 +48,22 @@ HEADINGS = [
     "## When this accusation would be wrong",
 ]
 CASE_LINES_MAX = 25
+# Besides those that are seen in running tasks: what rests on time, on silence, or on no answer.
+REST_ON_TIME = frozenset(
+    {
+        *("agent-lost", "collective-timeout", "connection-reset", "deadline-exceeded"),
+        *("ended-early", "filtered", "host-lost", "lossy-path", "name-not-resolved"),
+        *("never-started", "not-tensorflow", "partition", "peer-gone", "refused", "restarted"),
+        *("slow-path", "stalled-at-start", "wrong-port", "wrong-task-answers"),
+    }
+)
+# What else is told of a task that stands still, and of nobody that gets on.
+OF_STILLNESS = frozenset(
+    {
+        *("ended-early", "input-starved", "livelock", "never-started", "stalled-at-start"),
+        *("stopped", "straggler", "stuck-on-storage", "user-deadlock"),
+    }
+)
 NEXT_FILE = re.compile(r"^=== (\S+)\n", re.MULTILINE)
 OF_THIS_MACHINE = re.compile(r"/root/|/home/(?!user/)|pyenv")
 
@@ -96,14 +115,24 @@ def facts_of(case: Case) -> list[Fact]:
 def in_words(diagnosis: Diagnosis) -> str:
     if diagnosis.findings:
         return "; ".join(map(_finding, diagnosis.findings))
-    return "nothing" if diagnosis.verdict is Verdict.HEALTHY else str(diagnosis.verdict)
+    # A few lines rarely hold the proof of an end: that nothing else is missing is what counts.
+    unended = diagnosis.unknown and diagnosis.unknown[0].startswith(UNFINISHED)
+    return "nothing" if diagnosis.verdict is Verdict.HEALTHY or unended else str(diagnosis.verdict)
 
 
 def _finding(finding: Finding) -> str:
     echoes = " ".join(sorted(str(echo.task) for echo in finding.echoes))
     place = f'"{finding.proof.place}"' if finding.proof.place else "nobody"
     culprit = finding.proof.culprit or place
-    return f"{finding.name} at {culprit}" + (f", echoes {echoes}" if echoes else "")
+    return f"{_level(finding)}{finding.name} at {culprit}" + (
+        f", echoes {echoes}" if echoes else ""
+    )
+
+
+def _level(finding: Finding) -> str:
+    """Named where it is a notice, or another one than the cause usually has."""
+    usual = finding.severity is finding.cause.severity and finding.severity is not Severity.NOTICE
+    return "" if usual else f"{finding.severity} "
 
 
 @each_case
@@ -164,6 +193,18 @@ def test_every_cause_has_a_page_and_a_family(name: str) -> None:
     for section in text.split("\n## ")[1:]:
         assert section.partition("\n")[2].strip(), "every heading has something under it"
     assert catalogue()[name].family in FAMILIES
+
+
+@pytest.mark.parametrize(
+    "name", sorted(REST_ON_TIME | {name for name, cause in catalogue().items() if cause.live})
+)
+def test_a_cause_that_rests_on_time_says_why_load_cannot_trigger_it(name: str) -> None:
+    assert "starved" in page(name).partition(HEADINGS[-1])[2]
+
+
+@pytest.mark.parametrize("name", sorted(OF_STILLNESS))
+def test_a_cause_of_stillness_says_what_it_knows_more_than_the_graph(name: str) -> None:
+    assert "What it knows more than `keeps-waiting`: " in page(name)
 
 
 @pytest.mark.parametrize("name", catalogue())

@@ -47,6 +47,18 @@ def test_hosts_are_named_when_there_are_several() -> None:
     assert owners([here, there]).endswith("worker-1.json (worker:1) on host-b")
 
 
+def test_a_host_that_nobody_knows_is_not_named() -> None:
+    said = owners([spec(0, "h:1", host=""), spec(1, "h:1", host="host-b")])
+    assert said == "worker-0.json (worker:0) and worker-1.json (worker:1) on host-b"
+
+
+def test_one_machine_is_known_by_its_name_and_not_by_the_numbers_of_another() -> None:
+    by_name = [spec(0, "localhost:1", "host-a.example.org:2"), spec(1, "localhost:1", "HOST-A:2")]
+    assert not found("spec-loopback", list(by_name))
+    by_number = [spec(0, "localhost:1", "10.0.0.7:2", host="10.0.0.8")]
+    assert found("spec-loopback", list(by_number))
+
+
 def test_a_source_read_again_counts_once_with_its_last_word() -> None:
     first, second = spec(0, "h:1"), spec(0, "h:2")
     assert newest([first, second]) == [second]

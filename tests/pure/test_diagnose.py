@@ -27,6 +27,7 @@ from holdfast.model.facts import (
 )
 from holdfast.model.findings import Cause, Echo, Finding, Proof, Severity, Verdict
 from holdfast.model.remedies import AskHuman
+from holdfast.model.told_facts import ExceptionLogged
 
 PS, CHIEF = TaskId("ps", 0), TaskId("chief", 0)
 WORKER_0, WORKER_1 = TaskId("worker", 0), TaskId("worker", 1)
@@ -83,7 +84,7 @@ def test_a_run_that_ended_well_is_healthy() -> None:
 def test_a_failure_without_a_cause_cannot_be_told() -> None:
     diagnosis = diagnose(Evidence([STARTED, exited(WORKER_0, 9, 3)]))
     assert diagnosis.verdict is Verdict.CANNOT_TELL
-    assert diagnosis.findings == ()
+    assert {found.severity for found in diagnosis.findings} <= {Severity.WARNING}
     assert diagnosis.unknown == (
         "why worker:0 ended with exit code 3: nothing it left behind proves a cause",
     )
@@ -100,6 +101,11 @@ def test_a_warning_makes_nobody_sick(monkeypatch: pytest.MonkeyPatch) -> None:
     diagnosis = diagnose(Evidence([STARTED]))
     assert diagnosis.verdict is Verdict.HEALTHY
     assert len(diagnosis.findings) == 1
+
+
+def test_a_notice_that_still_holds_is_not_called_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_causes(monkeypatch, waits=replace(PLAIN, detect=warning, severity=Severity.NOTICE))
+    assert diagnose(Evidence([STARTED])).verdict is Verdict.CANNOT_TELL
 
 
 def test_a_broken_rule_is_told_and_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,3 +220,22 @@ def test_what_a_finding_explains_is_not_unknown() -> None:
     found = replace(finding(CHIEF, seen_at=WORKER_1), echoes=(suffers,))
     failures = [exited(task, 5, 1) for task in (CHIEF, WORKER_0, WORKER_1)]
     assert what_stays_unknown(Evidence([STARTED, *failures]), [found]) == ()
+
+
+def test_a_job_that_ended_well_is_not_healthy_where_it_logged_a_failure() -> None:
+    well = [STARTED, *(exited(task, 9, 0) for task in (PS, CHIEF, WORKER_0, WORKER_1))]
+    logged = ExceptionLogged(
+        at_s=8,
+        host="a",
+        task=WORKER_1,
+        path="/data/train.log",
+        exception="ValueError",
+        message="n/a",
+        record="ERROR:trainer:training failed",
+    )
+    assert diagnose(Evidence(well)).verdict is Verdict.HEALTHY
+    found = diagnose(Evidence([*well, logged]))
+    assert found.verdict is Verdict.CANNOT_TELL
+    assert WORKER_1 not in found.healthy
+    calm = replace(logged, record="WARNING:trainer:trying again")
+    assert diagnose(Evidence([*well, calm])).verdict is Verdict.HEALTHY

@@ -35,6 +35,7 @@ def test_tasks_start_with_those_that_others_need() -> None:
         ({"grace_s": float("nan")}, "grace", "--grace-s 15"),
         ({"keep_bytes": KEEP_BYTES_MIN - 1}, "lose the evidence", "--keep-bytes 1M"),
         ({"start_deadline_s": -1}, "start deadline of -1 s", "0 waits for ever"),
+        ({"show": "loud"}, "'loud' is no level", "all, info, warning, error"),
         ({"addresses": {"worker": ("a:1", "b:1")}}, "2 addresses are given for 1", "one host:port"),
         ({"addresses": {"ps": ("a:1",)}}, "1 addresses are given for 0", "one host:port"),
         ({"env": {"": "x"}}, "cannot be the name", "NAME=VALUE"),

@@ -20,7 +20,7 @@ from holdfast.model.facts import (
 )
 from holdfast.model.link_waits import link_waits
 from holdfast.model.lost_hosts import lost_hosts
-from holdfast.model.watch_facts import HostSampled, LinkSeen
+from holdfast.model.watch_facts import HostSampled, LinkSeen, TaskSampled
 
 CHIEF, PS, A, B, C = (
     TaskId.parse(name) for name in ("chief:0", "ps:0", "worker:0", "worker:1", "worker:2")
@@ -45,6 +45,11 @@ def flows(task: TaskId, peer: TaskId, at_s: float) -> LinkSeen:
     return link(task, peer, at_s, send_bytes=0, retransmits=0, lasting_s=0.0)
 
 
+def starved(task: TaskId, at_s: float) -> TaskSampled:
+    given: dict[str, Any] = {"pid": 7, "state": "R", "cpu_share": 0.1, "over_s": 10.0}
+    return TaskSampled(at_s=at_s, host="h", task=task, starved_share=0.3, **given)
+
+
 def found(*facts: Fact) -> list[tuple[str, str]]:
     diagnosis = diagnose(Evidence([BEGAN, *facts]))
     assert not diagnosis.broken
@@ -64,6 +69,15 @@ def test_data_that_is_sent_again_in_vain_is_a_cut(
 ) -> None:
     cut = link(A, B, retransmits=again, lasting_s=lasting_s)
     assert found(cut) == [("partition", who) for who in told]
+
+
+def test_want_of_a_core_that_was_known_makes_it_unsure_and_a_later_measure_does_not_undo_it() -> (
+    None
+):
+    """Of a cut the last word may come just before the job is stopped."""
+    cut = link(A, B, retransmits=4, lasting_s=2.4)
+    assert found(starved(B, 29.0), cut) == []
+    assert found(cut, starved(B, 31.0)) == [("partition", "worker:1")]
 
 
 def test_both_of_a_pair_are_named_and_which_way_it_is() -> None:

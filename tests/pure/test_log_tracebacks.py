@@ -227,3 +227,29 @@ def test_a_summary_that_names_nobody_is_a_line_like_others(settled: Settled, tex
     facts = settled(job__log=text)
     assert lines(facts)[0].text == "Root Cause:"
     assert not any(line.task for line in lines(facts))
+
+
+CHAIN = """Traceback (most recent call last):
+  File "/home/user/train.py", line 2, in read
+IndexError: list index out of range
+
+{}
+
+Traceback (most recent call last):
+  File "/home/user/train.py", line 5, in close
+AttributeError: no close
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "follows"),
+    [
+        ("The above exception was the direct cause of the following exception:", "cause"),
+        ("During handling of the above exception, another exception occurred:", "context"),
+        ("INFO: goes on", ""),
+        ("During handling of the above exception, another exception occurred:\n\n\n\n\n", ""),
+    ],
+)
+def test_tracebacks_that_python_joins_hang_together(between: str, follows: str) -> None:
+    heard = hear_text("worker-1.err", CHAIN.format(between).encode(), TELLING)
+    assert [one.follows for one in tracebacks(list(heard.facts))] == ["", follows]

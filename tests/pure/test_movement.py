@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.model.idleness import Spell
 from holdfast.model.movement import Movement, Signs, Stillness
 
 STARTING = Signs(at_s=0.0, wakes=0, run_share=0.6, cpu_s=0.0)
@@ -212,3 +213,22 @@ def test_with_half_of_the_patience_a_doubt_comes_sooner() -> None:
     unbegun.see([BLOCKED] * 6)
     assert unbegun.movement.stillness() is None
     assert unbegun.movement.stillness(0.55) is not None
+
+
+def test_no_second_step_for_long_is_a_spell_and_the_second_one_ends_it() -> None:
+    watch = Watch()
+    watch.start_up()
+    assert watch.movement.unstepped() is None, "none was told at all"
+    watch.see([replace(TRAINING, stepped=True)])
+    began_s = watch.at_s
+    watch.see([LOOPING] * 19)
+    assert watch.movement.unstepped() is None
+    assert watch.movement.unstepped(0.5) is not None
+    watch.see([LOOPING])
+    assert watch.movement.unstepped() == Spell(began_s, 20.0, 0.0, unstepped=True)
+    watch.see([replace(TRAINING, stepped=True), *[LOOPING] * 60])
+    assert watch.movement.unstepped() is None, "three times its longest step are not over"
+    watch.see([LOOPING] * 20)
+    assert watch.movement.unstepped() == Spell(began_s + 21, 80.0, 0.0, unstepped=True)
+    watch.see([replace(TRAINING, stepped=True)] * 2 + [LOOPING] * 600)
+    assert watch.movement.unstepped() is None, "it has a habit now"

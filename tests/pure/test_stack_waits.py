@@ -1,6 +1,4 @@
-"""Who waits for whom by stacks: only where the job stands still, and only where they prove it."""
-
-import pytest
+"""Whom a coordinator waits for by its threads: only where it stands still."""
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
@@ -11,11 +9,9 @@ from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill, ThreadS
 
 MAIN = "/srv/job/train.py:96 <module>: main()"
 TF = "site-packages/tensorflow/python"
-EXECUTE = f"{TF}/eager/execute.py:53 quick_execute: tensors = pywrap_tfe.TFE_Py_Execute(ctx,"
 ANSWER = f"{TF}/eager/execute.py:103 execute_with_cancellation: tensors = pywrap_tfe.TFE_Py_Exec("
 LOCK = "/srv/job/data.py:88 refill: with lock_a:"
 SLEEP = "/srv/job/train.py:57 train: time.sleep(60)"
-LOOP = ("/srv/job/train.py:31 loop: n = turn(n)", "/srv/job/train.py:34 turn: return n")
 JOIN = f"{TF}/training/server_lib.py:185 Server.join: c_api.TF_ServerJoin(self._server)"
 
 
@@ -37,64 +33,9 @@ def began(*tasks: str) -> AttemptStarted:
     return AttemptStarted(at_s=0.0, host="host-a", began_unix_s=1.0, tasks=tasks, holdfast="0.1.0")
 
 
-def twice(task: str, frame: str, again: str = "") -> list[Fact]:
-    """Two looks at a task that stands still."""
-    return [
-        seen(task, stack(frame), at_s=64.0),
-        seen(task, stack(again or frame), at_s=66.5),
-        still(task),
-    ]
-
-
 def edges(*facts: Fact) -> list[str]:
     waits = stack_waits(Evidence([began("worker:0", "worker:1", "worker:2"), *facts]))
     return sorted(f"{wait.waiter} -> {wait.awaited}" for wait in waits)
-
-
-BOTH_WAIT = ["worker:0 -> worker:1", "worker:2 -> worker:1"]
-VICTIMS = [*twice("worker:0", EXECUTE), *twice("worker:2", EXECUTE)]
-
-
-@pytest.mark.parametrize("frames", [(LOCK,), (SLEEP,), LOOP])
-def test_all_in_the_collective_wait_for_the_one_that_is_not(frames: tuple[str, ...]) -> None:
-    assert edges(*VICTIMS, *twice("worker:1", frames[0], frames[-1])) == BOTH_WAIT
-
-
-def test_the_reason_names_where_it_is() -> None:
-    evidence = Evidence([*VICTIMS, *twice("worker:1", LOCK)])
-    wait = next(stack_waits(evidence))
-    assert wait.why.endswith("and worker:1 does not: it is at data.py:88")
-    assert isinstance(wait.fact, StacksSeen)
-
-
-def test_nobody_is_awaited_when_all_are_in_the_collective() -> None:
-    assert edges(*VICTIMS, *twice("worker:1", EXECUTE)) == []
-
-
-def test_a_task_whose_stack_could_not_be_read_is_not_accused() -> None:
-    blind = [seen("worker:1", at_s=at_s) for at_s in (64.0, 66.5)]
-    assert edges(*VICTIMS, *blind, still("worker:1")) == []
-
-
-def test_a_job_that_moves_waits_for_nobody() -> None:
-    culprit = twice("worker:1", LOCK)
-    assert edges(*VICTIMS, *culprit[:2]) == [], "it was never said to stand still"
-    moves = TaskMoves(at_s=67.0, host="host-a", task=TaskId("worker", 1), still_s=13.0)
-    assert edges(*VICTIMS, *culprit, moves) == []
-    moving = [*twice("worker:0", EXECUTE, SLEEP), *twice("worker:2", EXECUTE)]
-    assert edges(*moving, *culprit) == ["worker:2 -> worker:1"]
-
-
-def test_looks_must_be_apart_and_yet_together() -> None:
-    once = [seen("worker:1", stack(LOCK), at_s=66.5), still("worker:1")]
-    assert edges(*VICTIMS, *once) == []
-    late = [seen("worker:1", stack(LOCK), at_s=at_s) for at_s in (84.0, 86.5)]
-    assert edges(*VICTIMS, *late, still("worker:1", at_s=86.0)) == []
-
-
-def test_with_parameter_servers_there_is_no_collective() -> None:
-    waits = stack_waits(Evidence([began("ps:0"), *VICTIMS, *twice("worker:1", LOCK)]))
-    assert list(waits) == []
 
 
 def chief(at_s: float, *threads: ThreadStack, pid: int = 40) -> StacksSeen:

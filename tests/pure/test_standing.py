@@ -20,7 +20,7 @@ from holdfast.model.facts import (
 from holdfast.model.path import Outcome
 from holdfast.model.standing import anybody_ready, lasts, missing, standings, views
 from holdfast.model.waiting import waits_in
-from holdfast.model.watch_facts import StepsSeen
+from holdfast.model.watch_facts import ObserverLate, StepsSeen, TaskSampled
 
 CHIEF, PS, A, B = (TaskId.parse(name) for name in ("chief:0", "ps:0", "worker:0", "worker:1"))
 WHERE: dict[str, Any] = {"host": "h"}
@@ -191,3 +191,37 @@ def test_a_blocked_start_and_a_connecting_chief_are_waits() -> None:
 def test_whoever_has_made_a_step_was_there(source: str, step: int, who: set[str]) -> None:
     steps = StepsSeen(at_s=5, task=B, step=step, source=source, **WHERE)
     assert missed(BEGAN, steps, look(B, "stalled", 10), look(B, "stalled", 45)) == who
+
+
+def starved(task: TaskId) -> TaskSampled:
+    return TaskSampled(
+        at_s=31.0,
+        task=task,
+        pid=7,
+        state="R",
+        over_s=30.0,
+        cpu_share=0.1,
+        starved_share=0.5,
+        **WHERE,
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "task", "who"),
+    [
+        ("stalled", B, {"worker:0"}),
+        ("stalled", A, set()),  # who gets no core answers nobody
+        ("filtered", A, {"worker:0"}),  # packets need none of its cores
+    ],
+)
+def test_time_without_a_core_does_not_count(outcome: str, task: TaskId, who: set[str]) -> None:
+    facts = (BEGAN, look(A, outcome, 1), look(A, outcome, 31), starved(task))
+    assert missed(*facts) == who
+
+
+def test_time_in_which_we_did_not_get_to_look_does_not_count() -> None:
+    late = ObserverLate(at_s=20.0, late_s=3.0, **WHERE)
+    facts = (BEGAN, look(A, "filtered", 1), look(A, "filtered", 31))
+    assert missed(*facts) == {"worker:0"}
+    assert missed(*facts, late) == set()
+    assert missed(*facts, late, look(A, "filtered", 34)) == {"worker:0"}

@@ -1,5 +1,6 @@
 """The state of each task, from facts and findings."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,10 +31,12 @@ READY = PathProbed(
 CAUSE = Cause(family="unknown", detect=lambda _: iter(()), remedy=AskHuman())
 
 
-def finding(name: str, culprit: TaskId | None, confidence: Confidence) -> Finding:
+def finding(
+    name: str, culprit: TaskId | None, confidence: Confidence, *, general: bool = False
+) -> Finding:
     proof = Proof(facts=(BEGAN,), says="so it is", culprit=culprit, confidence=confidence)
     echo = Echo(task=OTHER, cause=name, says="waits for worker:0", since_s=1.0)
-    return Finding(name=name, cause=CAUSE, proof=proof, echoes=(echo,))
+    return Finding(name=name, cause=replace(CAUSE, general=general), proof=proof, echoes=(echo,))
 
 
 @pytest.mark.parametrize(
@@ -81,6 +84,19 @@ def test_a_proven_cause_makes_the_state_of_culprit_and_victims() -> None:
     found = finding("user-deadlock", WORKER, Confidence.HIGH)
     states = task_states(Evidence([BEGAN]), [found])
     assert (states[WORKER].name, states[OTHER].name) == ("deadlocked", "waiting")
+
+
+def test_who_keeps_others_waiting_stands_and_these_wait() -> None:
+    kept = finding("keeps-waiting", WORKER, Confidence.HIGH, general=True)
+    states = task_states(Evidence([BEGAN]), [kept])
+    assert (states[WORKER].name, states[OTHER].name) == ("standing", "waiting")
+
+
+def test_a_cause_that_says_why_makes_the_state() -> None:
+    kept = finding("keeps-waiting", WORKER, Confidence.HIGH, general=True)
+    locked = finding("user-deadlock", WORKER, Confidence.HIGH)
+    for findings in ([kept, locked], [locked, kept]):
+        assert task_states(Evidence([BEGAN]), findings)[WORKER].name == "deadlocked"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ BAR_3 = (
 )
 
 
-def told(*pieces: bytes) -> Steps:
-    known = UNTOLD
+def told(*pieces: bytes, known: Steps = UNTOLD) -> Steps:
     for piece in pieces:
         known = steps_told(piece, known)
     return known
@@ -49,6 +48,7 @@ def told(*pieces: bytes) -> Steps:
         (b"2026-11-16 04:01:36 I step 120 took 12 ms\n", 120, "log"),
         (b"step 100 a\nstep 101 b\nstep 102 c\n", 102, "log"),
         (b"Epoch [3/10], Step [120/5000], Loss: 0.1\n", 120, "log"),
+        (b"Epoch 1/5 - 120/5000 - loss: 0.3\n", 120, "log"),
     ],
 )
 def test_a_step_is_read_in_many_words(piece: bytes, step: int, source: str) -> None:
@@ -100,6 +100,19 @@ def test_a_validation_at_the_end_of_an_epoch_is_no_step() -> None:
     assert steps_told(b"Epoch 2/3\n1/100 [>...] - 1s\r", first).step == 101
 
 
+def test_a_second_fit_counts_on_where_the_first_ended() -> None:
+    first = told(b"Epoch 1/2\n10/10 - 1s\n", b"Epoch 2/2\n10/10 - 1s\n")
+    again = told(b"Epoch 1/2\n", b"4/10 [=>..] - 1s\r", b"10/10 [====] - 1s\n", known=first)
+    assert (first.step, again.step) == (20, 30)
+    assert told(b"Epoch 2/2\n10/10 - 1s\n", known=again).step == 40
+
+
+def test_epochs_in_the_programs_own_words_do_not_hide_that_bars_go_on() -> None:
+    epoch = (b"Epoch 1/1 - 4/1000 - loss: 1.5\n", b"10/10 - 2s - loss: 0.5 - 210ms/step\n")
+    assert told(*epoch).step == 10
+    assert told(*epoch, b"Epoch 2/9\n", *epoch, b"Epoch 3/9\n", *epoch).step == 30
+
+
 def test_the_most_exact_words_are_believed() -> None:
     assert told(b"step 500 x\n", b"Batch 3\n", b"[7/10]\n").step == 500
     assert told(b"Batch 3\n", b"step 500 x\n").step == 500
@@ -141,3 +154,37 @@ def test_no_numbers_make_the_step_go_back(lines: list[tuple[str, int]]) -> None:
         after = steps_told(f"{word} {number} loss 1\n".encode(), known)
         assert after.step >= known.step
         known = after
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["[{}] loss=0.{}7", "{} | 0.{} | 0.88", "#{}: 1.{}e-3", "2026-11-18 10:01:4{} I {}; loss 0.3"],
+)
+def test_lines_of_one_shape_with_a_count_and_a_measure_tell_steps(shape: str) -> None:
+    pieces = [shape.format(step, step).encode() + b"\n" for step in (1, 6, 7)]
+    assert told(*pieces[:2]).step == -1
+    assert told(*pieces).step == 7
+    assert told(b"".join(pieces)).step == 7
+    assert told(*pieces, pieces[0]).step == 7, "an epoch has begun"
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "[{}] alive",  # a heartbeat has no measure
+        "179499610{} 0.3",  # a moment in time
+        "took 0.{} s",
+        "10:01:4{} loss 0.3",
+        "worker{} loss 0.3",
+        "127.0.0.{} 3 0.2",
+    ],
+)
+def test_numbers_that_count_nothing_tell_no_steps(shape: str) -> None:
+    pieces = [shape.format(step).encode() + b"\n" for step in range(1, 9)]
+    assert told(*pieces).step == -1
+
+
+def test_words_for_steps_are_believed_rather_than_a_count() -> None:
+    counts = [f"[{number}] loss=0.3\n".encode() for number in range(1, 9)]
+    assert told(*counts, b"step 3 loss 0.3\n", b"[40] loss=0.2\n", b"step 4\n").step == 9
+    assert told(b"step 3 loss 0.3\n", *counts).step == 3

@@ -1,6 +1,7 @@
 """Wrong input: one clear sentence, the right exit code, and nothing overwritten or left behind."""
 
 import ctypes
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -42,7 +43,12 @@ def refused(tried: Any, code: int, sentence: str) -> None:
         ("--grace-s nan -- true", "a grace of nan s is not between 0 and"),
         ("--tasks worker:7 -- true", "--tasks: this job has no 'worker:7'"),
         ("--tasks wroker -- true", "--tasks: this job has no 'wroker'"),
-        ("job.toml --quiet", "`--quiet` comes after the job file job.toml"),
+        ("job.toml python train.py", "`python train.py` follows the job file job.toml"),
+        ("job.toml --quiet other.toml", "`other.toml` follows the job file job.toml"),
+        ("job.toml --wrokers 2", "holdfast run has no option --wrokers"),
+        ("--quiet job.toml --epochs 3", "holdfast run has no option --epochs"),
+        ("job.toml -- --epochs 3", "`--epochs` follows `--`, and cannot be a command"),
+        ("--resume gone job.toml", "its settings, and job file was given, too"),
         ("-- echo \udcff", "is not UTF-8"),
         ("--env K=\udcff -- true", "is not UTF-8"),
     ],
@@ -206,3 +212,39 @@ def test_what_is_no_run_cannot_be_diagnosed_or_stopped(holdfast: Holdfast, tmp_p
     refused(holdfast("diagnose", "empty"), MISSING, "there is nothing to read")
     (tmp_path / "empty" / "run.json").write_text("{}")
     refused(holdfast("diagnose", "empty"), MISSING, "there is no journal")
+
+
+CLUSTER = {"worker": ["gpu-1:2222", "gpu-2:2222"], "ps": ["cpu-1:2222"]}
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        (
+            {"cluster": CLUSTER, "task": {"type": "worker", "index": 1}},
+            "here we are worker:1 at gpu-2:2222 of a cluster of 3 tasks (worker:0, worker:1 and",
+        ),
+        ({"cluster": CLUSTER}, "here we are one task of a cluster of 3 tasks"),
+        (
+            {"cluster": CLUSTER, "task": {"type": "evaluator", "index": 0}},
+            "here we are evaluator:0 of a cluster of 3 tasks",
+        ),
+    ],
+)
+def test_a_task_of_another_cluster_does_not_become_a_lonely_job(
+    holdfast: Any, tmp_path: Path, config: dict[str, Any], told: str
+) -> None:
+    env = {**os.environ, "TF_CONFIG": json.dumps(config)}
+    done = holdfast("run", "--workers", "1", "--", "true", env=env)
+    assert done.returncode == 2
+    words = " ".join(done.stderr.split())
+    assert told in words
+    assert "env -u TF_CONFIG holdfast run" in words
+    assert "holdfast attach" in words
+    assert not (tmp_path / "holdfast-runs").exists()
+
+
+@pytest.mark.parametrize("config", ["", "{", '{"cluster": {"worker": ["gpu-1:2222"]}}'])
+def test_a_tf_config_without_others_in_it_is_no_reason_to_stop(holdfast: Any, config: str) -> None:
+    env = {**os.environ, "TF_CONFIG": config}
+    assert holdfast("run", "--no-check", "--", "true", env=env).returncode == 0

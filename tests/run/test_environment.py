@@ -109,6 +109,85 @@ def test_a_job_file_says_the_same_as_the_command_line(start: Start) -> None:
     assert over.log("worker:0") == b"flag 3\n"
 
 
+FLAGS = """
+import argparse, os
+flags = argparse.ArgumentParser()
+for name in ("job_name", "task_index", "ps_hosts", "worker_hosts", "config"):
+    flags.add_argument("--" + name)
+asked = flags.parse_args()
+print(asked.job_name, asked.task_index, asked.ps_hosts, asked.worker_hosts, asked.config)
+print(os.environ["LOG_DIR"])
+"""
+
+
+def test_a_program_of_tensorflow_1_hears_its_place_by_flags(start: Start) -> None:
+    flags = ["--job_name={role}", "--task_index={index}", "--ps_hosts={ps_hosts}"]
+    flags += ["--worker_hosts", "{worker_hosts}", "--config", '{"steps": 3}']
+    command = [sys.executable, start.script("flags.py", FLAGS), *flags]
+    file = start.place / "job.toml"
+    file.write_text(
+        f"command = {json.dumps(command)}\nps = 1\nworkers = 2\n"
+        "[env]\nLOG_DIR = 'logs/{role}-{index}'\n"
+    )
+    job = start(str(file))
+    assert job.wait() == 0
+    where = job.about["cluster"]
+    rest = f"{where['ps:0']} {where['worker:0']},{where['worker:1']} " + '{"steps": 3}'
+    assert job.log("worker:1").decode() == f"worker 1 {rest}\nlogs/worker-1\n"
+    assert job.log("worker:0").decode() == f"worker 0 {rest}\nlogs/worker-0\n"
+    assert job.about["job"]["command"] == command, "as it was asked for"
+
+
+def test_a_placeholder_that_is_almost_right_starts_nothing(holdfast: Callable[..., Any]) -> None:
+    refused = holdfast("run", "--", "train", "--job_name={rol}")
+    assert refused.returncode == 2
+    assert "{rol} is no placeholder" in refused.stderr
+    assert "did you mean {role}? As a literal, write {{rol}}" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--workers 2 --quiet --env WHO=me job.toml",
+        "job.toml --workers 2 --quiet --env WHO=me",
+        "--workers 2 job.toml --env=WHO=me -q",
+        "--workers 7 job.toml -q --workers 2 --env WHO=me",
+        "job.toml --workers 2 -q --env WHO=me --",
+    ],
+)
+def test_options_stand_before_or_after_a_job_file(start: Start, words: str) -> None:
+    file = start.place / "job.toml"
+    file.write_text(f"command = {json.dumps(['sh', '-c', 'echo $WHO'])}\nworkers = 1\n")
+    job = start(*(str(file) if word == "job.toml" else word for word in words.split()))
+    assert job.wait() == 0
+    assert list(job.about["cluster"]) == ["worker:0", "worker:1"]
+    assert job.log("worker:1") == b"me\n"
+    assert "me" not in job.out.split()  # it is quiet
+
+
+def test_a_command_behind_dashes_takes_the_place_of_the_job_files_own(start: Start) -> None:
+    file = start.place / "job.toml"
+    file.write_text('command = ["false"]\nworkers = 2\n')
+    job = start(str(file), "--ps", "0", "--", "echo", "--workers", "9", "x.toml")
+    assert job.wait() == 0
+    assert job.log("worker:1") == b"--workers 9 x.toml\n"
+
+
+def test_behind_dashes_the_name_of_a_job_file_is_a_command(
+    holdfast: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "job.toml"
+    file.write_text('command = ["true"]\n')
+    plan = holdfast("run", "--plan", "--", str(file), "--quiet")
+    assert plan.returncode == 0
+    assert f"{file} --quiet" in plan.stdout
+    alone = holdfast("run", "--plan", "--", str(file))
+    assert alone.returncode == 2
+    assert f"leave `--` out: holdfast run {file}" in alone.stderr
+    file.chmod(0o755)
+    assert holdfast("run", "--plan", "--", str(file)).returncode == 0
+
+
 def test_a_plan_is_printed_and_nothing_is_started(
     holdfast: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -70,6 +70,22 @@ def test_a_worker_killed_by_hand_is_137_at_that_worker(start: Start) -> None:
     job.nothing_is_left()
 
 
+def test_a_worker_lost_from_a_job_that_its_chief_finishes_is_0_and_said(start: Start) -> None:
+    go = start.place / "go"
+    wait = f"[ $HOLDFAST_TASK = ps:0 ] && exec sleep 60; until [ -e {go} ]; do sleep 0.05; done"
+    job = start("--chief", "--ps", "1", "--workers", "2", "--", "sh", "-c", wait)
+    os.kill(job.pid_of("worker:1"), signal.SIGKILL)
+    go.touch()
+    assert job.wait() == 0
+    assert job.root == ("killed-by-signal", "worker:1")
+    assert job.report["findings"][0]["severity"] == "warning"
+    assert "done, with one worker lost: chief:0 finished the training" in job.out
+    assert "start again" not in job.out.partition("warning[")[2]
+    page = (job.run_dir / "report.html").read_text()
+    assert "Done, with one worker lost: chief:0 finished the training." in page
+    job.nothing_is_left()
+
+
 def test_a_crash_is_128_plus_its_signal(start: Start) -> None:
     job = start("--", sys.executable, "-c", "import os; os.abort()")
     assert job.wait() == 134

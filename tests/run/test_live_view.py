@@ -42,7 +42,8 @@ def test_a_terminal_shows_prefixes_folds_progress_and_the_state_of_each_task(
 ) -> None:
     program = start.script("talk.py", TALK)
     job = start("--chief", "--workers", "1", "--", sys.executable, program, **terminal.settings)
-    terminal.until_shows("chief:0 ● worker:0 ● · 00:0")
+    terminal.until_shows("chief:0 ● ")  # with its step, where that was seen by then
+    terminal.until_shows(" worker:0 ● ")
     terminal.until_shows("Ctrl-C to stop")
     terminal.until_shows("step 3/3")
     (start.place / "go").touch()
@@ -141,3 +142,42 @@ def test_a_terminal_that_knows_only_ascii_still_gets_its_report(
     assert "Traceback" not in job.err
     explained = holdfast("explain", env={"PYTHONIOENCODING": "ascii"})
     assert explained.returncode == 0
+
+
+NOISY = """
+import sys
+for line in (
+    "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR",
+    "I0000 00:00:1794998133.588082    5352 port.cc:153] oneDNN custom operations are on.",
+    "I0000 00:00:1794998133.588082    5352 grpc_server_lib.cc:467] Started server",
+    "E0000 00:00:1794998133.588082    5352 grpc_server_lib.cc:467] No server",
+    "INFO:root:reading",
+    "WARNING:root:slow",
+    "words of its own",
+):
+    print(line, file=sys.stderr)
+"""
+JOB_FILE = """
+command = [{python!r}, {program!r}]
+quiet_tensorflow = true
+show = "error"
+"""
+
+
+def test_what_is_shown_is_chosen_and_the_log_has_all_of_it(start: Start) -> None:
+    program = start.script("noisy.py", NOISY)
+    file = start.script("job.toml", JOB_FILE.format(python=sys.executable, program=program))
+    job = start(file, "--show", "warning", env={"COLUMNS": "160"})
+    assert job.wait() == 0
+    shown = [row.partition("│ ")[2] for row in job.out.splitlines() if "│ " in row]
+    assert [row.rpartition("] ")[2] for row in shown] == [
+        "No server",
+        "WARNING:root:slow",
+        "words of its own",
+    ]
+    (told,) = [row for row in job.out.splitlines() if "folded" in row]
+    assert told.startswith(
+        "… 2 lines of known noise and 1 of TensorFlow and 1 below warning from worker:0 folded"
+    )
+    assert len(job.log("worker:0", "err").splitlines()) == 7
+    assert (job.about["job"]["show"], job.about["job"]["quiet_tensorflow"]) == ("warning", True)

@@ -1,5 +1,6 @@
 """`RunningProcess`: what `subprocess.Popen` does, with output that can be read or left alone."""
 
+import io
 import os
 import select
 import signal
@@ -14,7 +15,7 @@ import pytest
 
 from holdfast import RunningProcess
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 PIPE, STDOUT = subprocess.PIPE, subprocess.STDOUT
 PYTHON = sys.executable
 BOUNDED = ("timeout", "25")  # should reading its input to the end ever fail to end it
@@ -110,10 +111,11 @@ def test_signals_poll_and_wait_are_those_of_popen() -> None:
     assert process.wait() == -15
 
 
-def test_the_process_has_a_session_of_its_own_and_no_descriptor_of_ours() -> None:
+def test_the_process_has_no_descriptor_of_ours_and_a_session_of_its_own_if_asked() -> None:
     reader, writer = os.pipe()
     script = "ls /proc/self/fd; ps -o sid= -p $$"
-    with RunningProcess(["sh", "-c", script], stdout=PIPE, stderr=STDOUT, text=True) as process:
+    ours: Any = {"stdout": PIPE, "stderr": STDOUT, "text": True, "start_new_session": True}
+    with RunningProcess(["sh", "-c", script], **ours) as process:
         out, err = process.communicate()
     os.close(writer)
     assert select.select([reader], [], [], 0)[0], "nobody else holds the other end"
@@ -122,6 +124,32 @@ def test_the_process_has_a_session_of_its_own_and_no_descriptor_of_ours() -> Non
     *descriptors, session = out.split()
     assert set(descriptors) <= {"0", "1", "2", "3"}
     assert int(session) == process.pid
+
+
+def test_ctrl_c_in_a_with_block_does_not_wait_for_the_process() -> None:
+    began_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), RunningProcess(["sleep", "50"]) as process:
+        raise KeyboardInterrupt
+    assert time.monotonic() - began_s < 40
+    process.kill_tree()
+    assert process.wait() == -9
+
+
+def test_output_that_is_handed_on_is_refused_with_a_way_out() -> None:
+    with RunningProcess(["echo"], stdout=PIPE) as process:
+        with pytest.raises(OSError, match="goes to a file, and not through a pipe"):
+            RunningProcess(["cat"], stdin=process.stdout)
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    ("bufsize", "kind"), [(0, io.RawIOBase), (-1, io.BufferedReader), (9, io.BufferedReader)]
+)
+def test_output_is_buffered_as_asked(bufsize: int, kind: type) -> None:
+    with RunningProcess(["echo", "hi"], bufsize=bufsize, stdout=PIPE) as process:
+        assert process.stdout is not None
+        assert kind in type(process.stdout).__mro__
+        assert process.stdout.read(3) == b"hi\n"
 
 
 LEAKY = """
@@ -160,7 +188,7 @@ def test_nothing_leaks_and_nothing_warns() -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=200,
     )
     assert (done.stdout, done.stderr) == ("clean\n", "")
 

@@ -282,7 +282,8 @@ def test_a_lost_parameter_server_takes_the_whole_job_along(start: Start) -> None
 
 
 TAKEN = """
-import json, os, socket
+import json, os, socket, sys
+print(*sys.argv[1:], os.environ["BESIDE"])
 place = json.loads(os.environ["TF_CONFIG"])
 port = int(place["cluster"]["worker"][place["task"]["index"]].rpartition(":")[2])
 if os.environ["HOLDFAST_ATTEMPT"] == "1" and place["task"]["index"] == 1:
@@ -293,7 +294,10 @@ socket.create_server(("127.0.0.1", port))
 
 def test_where_a_port_is_taken_the_next_attempt_gets_others(start: Start) -> None:
     program = start.script("taken.py", TAKEN)
-    job = start("--workers", "2", "--on-failure", "recover", "--", sys.executable, program)
+    job = start(
+        *("--workers", "2", "--on-failure", "recover", "--env", "BESIDE={worker_hosts}"),
+        *("--", sys.executable, program, "{rank}", "{address}"),
+    )
     assert job.wait() == 0
     (fact,) = job.facts(RemedyDecided)
     assert (fact.remedy, fact.cause, fact.fresh_ports) == ("relaunch", "port-conflict", True)
@@ -302,7 +306,11 @@ def test_where_a_port_is_taken_the_next_attempt_gets_others(start: Start) -> Non
         for attempt in (1, 2)
     )
     assert not first & second
-    assert set(job.about["cluster"].values()) == second
+    where = job.about["cluster"]
+    assert set(where.values()) == second
+    # Also in the words of the command and in the variables that have placeholders.
+    hosts = f"{where['worker:0']},{where['worker:1']}"
+    assert said(job, "worker:1", 2) == f"1 {where['worker:1']} {hosts}\n"
     job.nothing_is_left()
 
 

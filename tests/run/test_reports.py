@@ -20,7 +20,7 @@ Terminal = Any
 Holdfast = Callable[..., Any]
 REPORT_FIELDS = {
     *("schema", "verdict", "findings", "healthy", "unknown", "broken", "last_words", "logs"),
-    "timeline",
+    *("timeline", "taken_back", "taken_back_more"),
 }
 FINDING_FIELDS = {
     *("cause", "family", "severity", "culprit", "host", "confidence", "since", "says", "do"),
@@ -174,7 +174,7 @@ def test_an_unknown_cause_is_answered_with_the_nearest(holdfast: Holdfast) -> No
             (
                 *("--chief", "--ps N", "--workers N", "--evaluator", "--run-dir DIR", "--env K=V"),
                 *("--grace-s S", "--keep-bytes SIZE", "--plan", "--quiet", "--tasks LIST"),
-                *("Exit codes:", "127", "130", "job.toml"),
+                *("Exit codes:", "127", "130", "job.toml", "before or after the job file"),
             ),
         ),
         (("diagnose",), ("PATH", "--format [text|json", "Exits with 0")),

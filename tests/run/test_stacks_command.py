@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from holdfast.agent.live_tasks import live_tasks
+from holdfast.cli.stacks import command
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import AttemptStarted, TaskStarted
+from holdfast.probes.stacks import NoPySpy
 
 pytestmark = pytest.mark.timeout(120)
 Start = Any
@@ -137,3 +140,19 @@ def test_a_process_that_only_has_the_number_of_a_task_is_left_alone(tmp_path: Pa
     assert here.missing[task] == f"its process {stranger.pid} is gone"
     assert here.missing[TaskId("worker", 1)] == "it was never started"
     assert there.missing[task] == "it runs on host-a: look there"
+
+
+def test_without_py_spy_there_is_what_the_kernel_tells(
+    job: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*_: object, **__: object) -> None:
+        raise NoPySpy("py-spy is not installed", do="pip install it")
+
+    monkeypatch.setattr("holdfast.cli.stacks.take_round", nobody)
+    told = CliRunner().invoke(command, ["--once", "--task", "worker:0", str(job.run_dir)])
+    assert isinstance(told.exception, NoPySpy)
+    first, second, last = told.output.splitlines()
+    assert first == "worker:0: py-spy is not installed"
+    assert second.startswith("  worker:0, by the kernel: process ")
+    assert second.endswith(" sleeps")
+    assert last == "nobody's Python stacks could be read"

@@ -12,6 +12,7 @@ import pytest
 from holdfast.agent.watch_stacks import AGAIN_S_MIN, WANTED_S_MAX, StackLook
 from holdfast.agent.watched import Watched
 from holdfast.logdir.run_dir import create_run_dir
+from holdfast.model.activity_facts import ActivitySeen
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, ProbeBlind
 from holdfast.model.stack_rounds import APART_S
@@ -57,12 +58,12 @@ def look(tmp_path: Path) -> Iterator[StackLook]:
 
 
 def heard(look: StackLook, tasks: dict[TaskId, Watched], at_s: float) -> list[Fact]:
-    """All that comes of what was wanted, while no look waits for anything."""
+    """The stacks that come of what was wanted, while no look waits for anything."""
     facts: list[Fact] = []
     until_s = time.monotonic() + WAIT_S
     while time.monotonic() < until_s:
         began_s = time.monotonic()
-        facts += look.look(tasks, at_s)
+        facts += (one for one in look.look(tasks, at_s) if not isinstance(one, ActivitySeen))
         assert time.monotonic() - began_s < LOOK_S_MAX
         if not look.is_busy:
             break
@@ -123,6 +124,17 @@ def test_another_spell_of_trouble_is_looked_at_soon(
     assert heard(look, tasks, 108.0) == [], "the next one waits longer"
     look.want([STUCK], "still", 109.0)
     assert heard(look, tasks, 109.0)
+
+
+def test_a_new_suspect_is_looked_at_soon_although_all_were_seen_just_before(
+    look: StackLook, tasks: dict[TaskId, Watched]
+) -> None:
+    look.want([STUCK, BUSY], "still", 100.0, suspects=[BUSY])
+    assert heard(look, tasks, 100.0)
+    look.want([STUCK, BUSY], "still", 102.5, suspects=[BUSY])
+    assert heard(look, tasks, 102.5) == [], "the same suspects"
+    look.want([STUCK, BUSY], "still", 104.5, suspects=[BUSY, STUCK])
+    assert heard(look, tasks, 104.5)
 
 
 def test_what_was_wanted_long_ago_or_of_nobody_is_not_taken(

@@ -12,7 +12,7 @@ from holdfast.model.facts import Fact
 from holdfast.model.findings import Cause, Confidence, Diagnosis, Finding, Proof, Severity, Verdict
 from holdfast.model.remedies import AskHuman
 from holdfast.views import categories as module
-from holdfast.views.categories import Category, categories, category_of
+from holdfast.views.categories import OK, Category, categories, category_of
 from holdfast.views.check_text import check_text, summary_text
 from holdfast.views.report import report
 from holdfast.views.sanitise import cells
@@ -212,3 +212,11 @@ def test_records_of_several_hosts_are_told_together() -> None:
     assert says["Host"] == "2 hosts: host-a, host-b; holds worker:0"
     assert says["Memory"] == "1.0 GiB of 16.0 GiB free on host-b, the fullest of 2 hosts"
     assert says["Clock"] == "at most 3 s away from nas"
+
+
+def test_a_notice_is_no_reason_to_call_it_wrong() -> None:
+    made: dict[str, Any] = {"findings": [{"severity": "notice"}], "broken": {}, "unknown": []}
+    rows = [Category(name="Ports", state=OK, says="x")]
+    assert summary_text(made, rows, about="2 tasks") == (
+        "nothing wrong was found: 2 tasks (and a notice above)"
+    )

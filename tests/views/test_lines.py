@@ -125,3 +125,16 @@ def test_no_bytes_can_harm_the_terminal(chunks: list[bytes]) -> None:
 def test_chunk_borders_do_not_matter(text: str, size: int) -> None:
     raw = text.encode()
     assert shown(*(raw[at : at + size] for at in range(0, len(raw), size))) == shown(raw)
+
+
+def test_a_line_that_is_left_out_is_asked_for_each_time_and_parts_nothing() -> None:
+    asked: list[str] = []
+
+    def hides(text: str, at_s: float) -> bool:
+        asked.append(text)
+        return text == "noise"
+
+    lines = LineAssembler(hides)
+    shown = lines.feed(b"same\nnoise\nsame\nnoise\nother\n", at_s=0.0)
+    assert shown == ["same", "same \u00d72", "other"]
+    assert asked.count("noise") == 2

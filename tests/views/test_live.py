@@ -19,6 +19,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from holdfast.views.live import LINES_QUEUED_MAX, Screen, TaskMark, status_text
+from holdfast.views.sanitise import cells
 
 WAIT_S = 10.0
 NOTICE = re.compile(r"… ([\d,]+) lines? (?:was|were) not shown here; all of them are in logs/")
@@ -143,7 +144,45 @@ def test_a_pipe_gets_no_status_line() -> None:
 def test_status_text_keeps_its_clock() -> None:
     marks = [TaskMark(task="ps:0"), TaskMark(task="worker:0", mark="✗", words="SIGKILL")]
     assert status_text(marks, elapsed_s=42.9, width=80) == "ps:0 ● worker:0 ✗ SIGKILL · 00:42"
-    assert status_text(marks, elapsed_s=3661, width=20) == "ps:0 ● wo… · 1:01:01"
+    assert status_text(marks, elapsed_s=3661, width=20) == "worker:0 … · 1:01:01"
+
+
+STILL = [TaskMark(task="worker:0", mark="!", words="keeps-waiting"), TaskMark(task="worker:1")]
+NEWS = "notice: worker:1 waits for worker:0 since 6 s: it is in evaluate (train.py:88), computing"
+
+
+@pytest.mark.parametrize(
+    ("width", "rest"),
+    [
+        (44, ""),
+        (50, ""),
+        (62, " · Ctrl-C to stop"),
+        (100, " · notice: worker:1 waits for worker:0 since 6 s: it is …"),
+        (136, f" · {NEWS}"),
+        (160, f" · {NEWS} · Ctrl-C to stop"),
+    ],
+)
+def test_the_news_stand_at_the_end_where_they_have_room(width: int, rest: str) -> None:
+    shown = status_text(STILL, elapsed_s=42, width=width, words="Ctrl-C to stop", news=NEWS)
+    assert shown == f"worker:0 ! keeps-waiting worker:1 ● · 00:42{rest}"
+    assert cells(shown) <= width
+
+
+def test_a_finding_is_painted_by_how_grave_it_is(terminal: Terminal) -> None:
+    with screen_on(terminal.slave, is_tty=True, colour=True) as screen:
+        screen.say(["notice: a", "warning[x]: b", "error[y]: c", "error taken back after 3 s: d"])
+        screen.say(["taken back after 3 s: e", "terror: f", "error"])
+        screen.close(WAIT_S)
+        terminal.drain()
+    assert terminal.seen.decode().splitlines() == [
+        "\x1b[1;36mnotice\x1b[0m: a",
+        "\x1b[1;33mwarning[x]\x1b[0m: b",
+        "\x1b[1;31merror[y]\x1b[0m: c",
+        "\x1b[1;32merror taken back after 3 s\x1b[0m: d",
+        "\x1b[1;32mtaken back after 3 s\x1b[0m: e",
+        "terror: f",
+        "error",
+    ]
 
 
 def test_a_stopped_terminal_never_blocks_and_owns_up_later(terminal: Terminal) -> None:
@@ -151,13 +190,11 @@ def test_a_stopped_terminal_never_blocks_and_owns_up_later(terminal: Terminal) -
         screen.show("ps:0", ["before"])
         terminal.read_until(lambda: b"before" in terminal.seen)
         termios.tcflow(terminal.slave, termios.TCOOFF)
-        slowest_s, until_s, count = 0.0, time.monotonic() + 2.0, 0
-        while time.monotonic() < until_s:
-            began_s = time.monotonic()
+        # A call that blocked would never come back: nobody lets the terminal go on before.
+        until_s, count = time.monotonic() + 2.0, 0
+        while time.monotonic() < until_s or count < 2 * LINES_QUEUED_MAX:
             screen.show("ps:0", [f"line {count + number}" for number in range(100)])
-            slowest_s = max(slowest_s, time.monotonic() - began_s)
             count += 100
-        assert slowest_s < 0.5
         assert screen.lines_not_shown >= count - LINES_QUEUED_MAX - 2000
         termios.tcflow(terminal.slave, termios.TCOON)
         terminal.read_until(lambda: b"not shown here" in terminal.seen)

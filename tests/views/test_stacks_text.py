@@ -1,7 +1,10 @@
 """Stacks as a person reads them: in any window, and whatever is in them."""
 
+from dataclasses import replace
+
 import pytest
 
+from holdfast.model.activity_facts import ActivitySeen, ProcessActivity
 from holdfast.model.cluster import TaskId
 from holdfast.model.watch_facts import StacksSeen, ThreadStack
 from holdfast.views.sanitise import cells
@@ -31,7 +34,7 @@ ROUNDS = [look(60.0, STACKS), look(62.5, STACKS)]
 
 
 def rows(rounds: list[list[StacksSeen]], *, merge: bool = True, width: int = 100) -> list[str]:
-    return stacks_text(rounds, {}, merge=merge, width=width, colour=False).splitlines()
+    return stacks_text(rounds, {}, {}, merge=merge, width=width, colour=False).splitlines()
 
 
 def test_those_at_one_place_are_shown_once_and_the_odd_one_after_them() -> None:
@@ -91,17 +94,49 @@ def test_what_strangers_wrote_is_made_plain() -> None:
 
 def test_nobody_and_those_who_were_not_seen_are_told() -> None:
     unseen = {TaskId("ps", 0): "it has ended"}
-    text = stacks_text([], unseen, merge=True, width=80, colour=False)
-    assert text.splitlines() == ["ps:0: it has ended", "nobody could be looked at"]
-    assert stacks_shown([], unseen) == {
+    text = stacks_text([], unseen, {}, merge=True, width=80, colour=False)
+    assert text.splitlines() == ["ps:0: it has ended", "nobody's Python stacks could be read"]
+    assert stacks_shown([], unseen, {}) == {
         "schema": "holdfast.stacks/1",
         "rounds": [],
         "groups": [],
         "moved": {},
         "unknown": {"ps:0": "it has ended"},
+        "activity": {},
     }
 
 
+def process(pid: int, does: str, *, command: str = "", on: str = "") -> ProcessActivity:
+    return ProcessActivity(pid=pid, parent=1, command=command, state="S", does=does, on=on)
+
+
+def test_what_the_kernel_says_stands_beside_the_stacks_and_instead_of_them() -> None:
+    child = replace(process(8, "sleeps", command="sleep 600"), parent=7)
+    waits = process(7, "waits-for-child", on="pid 8 (sleep 600)")
+    activity = {
+        task: ActivitySeen(at_s=62.5, host="host-a", task=task, over_s=2.5, processes=processes)
+        for task, processes in {
+            TaskId("worker", 0): (process(5, "waits-for-thread"),),
+            TaskId("worker", 1): (waits, child),
+            TaskId("worker", 3): (waits, child, replace(child, pid=9)),
+            TaskId("worker", 4): (),
+        }.items()
+    }
+    unseen = {TaskId("worker", 3): "it may not be read", TaskId("worker", 4): "it is gone"}
+    text = stacks_text(ROUNDS, unseen, activity, merge=True, width=200, colour=False)
+    shown = [row for row in text.splitlines() if "by the kernel" in row]
+    one = "process 7 waits for a child process: pid 8 (sleep 600), which sleeps"
+    assert shown == [
+        "  worker:0, by the kernel: process 5 waits for another thread",
+        f"  worker:1, by the kernel: {one}",
+        f"  worker:3, by the kernel: {one}; 1 more below it",
+        "  worker:4, by the kernel: nothing could be seen of its processes",
+    ]
+    told = stacks_shown(ROUNDS, unseen, activity)["activity"]["worker:1"]
+    assert told["over_s"] == 2.5
+    assert told["processes"][1]["command"] == "sleep 600"
+
+
 def test_heads_stand_out_on_a_terminal() -> None:
-    text = stacks_text(ROUNDS, {}, merge=True, width=100, colour=True)
+    text = stacks_text(ROUNDS, {}, {}, merge=True, width=100, colour=True)
     assert text.startswith("\x1b[1mworker:0 and worker:2")

@@ -99,7 +99,7 @@ def test_a_healthy_job_with_a_warning_says_both(
     diagnosis = Diagnosis(verdict=Verdict.HEALTHY, findings=(disk_nearly_full,), broken={})
     text = shown(report(diagnosis, evidence, log_name=log_name))
     assert text.startswith("warning[disk-nearly-full]")
-    assert text.endswith("\nhealthy: nothing failed; 1 warning above\n")
+    assert text.endswith("\nhealthy: no task failed; 1 warning above\n")
 
 
 def test_cannot_tell_shows_the_last_words_and_the_logs(

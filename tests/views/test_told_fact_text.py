@@ -5,12 +5,22 @@ from typing import Any
 import pytest
 
 from holdfast.model.facts import Fact
-from holdfast.model.told_facts import DifferenceTold, ErrorTold, ExceptionLeft, LossTold
+from holdfast.model.told_facts import (
+    DifferenceTold,
+    ErrorTold,
+    ExceptionLeft,
+    ExceptionLogged,
+    LossTold,
+)
 from holdfast.views.fact_text import fact_text
 
 HERE: Any = {"at_s": 9.0, "host": "host-a"}
 SENTENCES: list[tuple[Fact, str]] = [
     (ExceptionLeft(exception="KeyError", message="", **HERE), "it wrote down KeyError"),
+    (
+        ExceptionLeft(exception="OSError", message="cut", file="/d/x.h5", mode="a", **HERE),
+        "it wrote down OSError: cut, of /d/x.h5 (mode a)",
+    ),
     (
         ExceptionLeft(
             exception="tensorflow.python.framework.errors_impl.UnavailableError",
@@ -62,6 +72,20 @@ SENTENCES: list[tuple[Fact, str]] = [
             **HERE,
         ),
         "UnavailableError of ReadFile, about ps:0, tried again: failed to connect",
+    ),
+    (
+        ExceptionLogged(
+            path="/data/train.log",
+            exception="ValueError",
+            message="n/a",
+            frames=("/home/user/train.py:9 step: float(row)",),
+            times=3,
+            **HERE,
+        ),
+        (
+            "it logged ValueError: n/a (raised at /home/user/train.py:9 step), 3 times, in"
+            " /data/train.log"
+        ),
     ),
     (
         ErrorTold(exception="AbortedError", message="no", tries=6, **HERE),

@@ -46,6 +46,70 @@ SENTENCES: list[tuple[Fact, str]] = [
     (
         facts.TaskSampled(
             pid=7,
+            state="S",
+            over_s=10.0,
+            cpu_share=0.5,
+            read_bytes_per_s=3.5 * 2**20,
+            written_bytes_per_s=512.0,
+            **HERE,
+        ),
+        "over 10 s it used 50% of a core, 0 bytes of memory, read 3.5 MiB/s (state S)",
+    ),
+    (
+        facts.LinksSampled(
+            over_s=10.0,
+            sent_bytes_per_s={"worker:0": 2.0 * 2**20, "worker:1": 9.0},
+            received_bytes_per_s={"worker:0": 2.0**20, "worker:1": 9.0},
+            network_share={"worker:0": 0.9, "worker:1": 0.0},
+            **HERE,
+        ),
+        (
+            "1.0 MiB/s in and 2.0 MiB/s out with worker:0; what it sent waited for the network, of"
+            " the time: worker:0 90%"
+        ),
+    ),
+    (
+        facts.LinksSampled(
+            over_s=10.0,
+            sent_bytes_per_s={"worker:1": 9.0},
+            received_bytes_per_s={"worker:1": 9.0},
+            network_share={"worker:1": 0.0},
+            **HERE,
+        ),
+        "its links to other tasks carried next to nothing",
+    ),
+    (
+        facts.MemoryNearlyFull(used_bytes=2**30, limit_bytes=2**30, lasting_s=60.0, **HERE),
+        "1.0 GiB of the 1.0 GiB of the host are used, for 60 s by now",
+    ),
+    (
+        facts.MemoryNearlyFull(
+            used_bytes=2**30, limit_bytes=2**30, lasting_s=60.0, limit_of="memory/a", **HERE
+        ),
+        "1.0 GiB of the 1.0 GiB of memory/a are used, for 60 s by now",
+    ),
+    (
+        facts.HostSampled(
+            over_s=5.0,
+            cpus=2,
+            busy_share=0.5,
+            memory_bytes=2**31,
+            memory_free_bytes=2**30,
+            received_bytes_per_s={"eth0": 2.0 * 2**20, "lo": 9.0},
+            sent_bytes_per_s={"eth0": 2.0**20, "lo": 9.0},
+            read_bytes_per_s=-1.0,
+            written_bytes_per_s=4.0 * 2**20,
+            disk_busy_share=0.62,
+            **HERE,
+        ),
+        (
+            "2 cores 50% busy, 1.0 GiB of memory free, 2.0 MiB/s in and 1.0 MiB/s out over eth0,"
+            " its disks wrote 4.0 MiB/s, the busiest disk worked 62% of the time"
+        ),
+    ),
+    (
+        facts.TaskSampled(
+            pid=7,
             state="D",
             over_s=10.0,
             cpu_share=0.0,
@@ -122,6 +186,14 @@ SENTENCES: list[tuple[Fact, str]] = [
     (
         facts.GpuSampled(gpu=0, name="T4", memory_bytes=2**34, memory_used_bytes=0, **HERE),
         "GPU 0 (T4): 0 bytes of 16.0 GiB used",
+    ),
+    (
+        facts.FilesNearLimit(pid=7, used=760, limit=1024, left_s=21.0, **HERE),
+        "760 files are open, of 1024 that it may, at its limit in 21 s",
+    ),
+    (
+        facts.FilesNearLimit(pid=7, used=950, limit=1024, **HERE),
+        "950 files are open, of 1024 that it may",
     ),
     (
         facts.MemoryNearsLimit(

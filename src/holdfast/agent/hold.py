@@ -234,7 +234,7 @@ class Holder:
             names = (order["out"], order["err"])
             opened += [os.open(name, flags, dir_fd=self._dir_fd) for name in names]
             pid = spawn(
-                planned["command"],
+                order.get("command") or planned["command"],
                 env,
                 out_fd=opened[0],
                 err_fd=opened[1],

@@ -110,14 +110,15 @@ class Holding:
         *,
         out: str,
         err: str,
+        command: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         number: int = 1,
     ) -> list[Record]:
         """Order a start; its answer, and the deaths that were told meanwhile.
 
-        `env` is what differs from the plan that the holder was given.
+        `command` and `env` are what differs from the plan that the holder was given.
         """
-        names = {"out": out, "err": err, "env": dict(env or {})}
+        names = {"out": out, "err": err, "command": list(command), "env": dict(env or {})}
         self._say({"do": "start", "task": task, "number": number, **names})
         heard: list[Record] = []
         while not self.lost:

@@ -1,11 +1,13 @@
 """Asks a running cluster who is who, from outside: no agent, and nothing in it changes."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from holdfast.agent.watch_attached import AttachedTasks
 from holdfast.model.address import Address, Complaint, parse_address
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import BadInput
@@ -23,7 +25,7 @@ from holdfast.model.standing import CUT, is_ready
 from holdfast.probes.definitions import definitions_here
 from holdfast.probes.environment import environment_of, seen_environment
 from holdfast.probes.links import Sockets, sockets_of
-from holdfast.probes.net import is_here
+from holdfast.probes.net import holder_of, is_here
 from holdfast.probes.paths import Place, look_nearby, measure_paths, probe_paths, probe_peers
 from holdfast.probes.process import stat_of
 from holdfast.probes.versions import loaded_tensorflow, versions_of_process
@@ -45,6 +47,7 @@ class Inquiry:
         self._host = host
         self._began_s = time.monotonic()
         self._specs = list(specs)
+        self._attached = AttachedTasks(host, self.at_s)
 
     def at_s(self) -> float:
         return round(time.monotonic() - self._began_s, 3)
@@ -94,6 +97,14 @@ class Inquiry:
         """What costs the cluster nothing: who answers, and what its processes here have."""
         looks = self.ask(self._places)
         return [*looks, *self._processes_here(looks)]
+
+    def watch(self, facts: Sequence[Fact]) -> list[Fact]:
+        """For some seconds: what the tasks that train on this host do, and where they stand."""
+        return self._attached.watch(_trainers_here(facts))
+
+    def watch_on(self, facts: Sequence[Fact]) -> list[Fact]:
+        """The same since the last look, at little cost."""
+        return self._attached.watch_on(_trainers_here(facts))
 
     def ask(self, places: Sequence[Place]) -> list[PathProbed]:
         """Only who they are: cheap enough to be asked again and again."""
@@ -193,6 +204,27 @@ class Inquiry:
             )
             found += [look for look in looks if is_ready(look)]
         return found
+
+
+def _trainers_here(facts: Sequence[Fact]) -> dict[TaskId, int]:
+    """The process of each task that trains on this host, by its definition or by its port.
+
+    What a process starts has its environment, too: the oldest is meant. A process that serves
+    for several tasks tells nothing of each.
+    """
+    started: dict[TaskId, dict[int, int]] = {}
+    for fact in facts:
+        if isinstance(fact, ProcessSeen) and fact.task and (stat := stat_of(fact.pid)):
+            started.setdefault(fact.task, {})[fact.pid] = stat.started_ticks
+    pids = {task: min(found, key=lambda pid: found[pid]) for task, found in started.items()}
+    ready = (fact for fact in facts if isinstance(fact, PathProbed) and is_ready(fact))
+    for look in ready:
+        if look.target and look.target not in pids and any(map(is_here, look.ips)):
+            holder = holder_of(_port(look.address))
+            if holder is not None and holder.pid:
+                pids[look.target] = holder.pid
+    shared = Counter(pids.values())
+    return {task: pid for task, pid in pids.items() if task.trains and shared[pid] == 1}
 
 
 def _looks_elsewhere(look: PathProbed, here: Sequence[Fact], looks: Sequence[PathProbed]) -> bool:

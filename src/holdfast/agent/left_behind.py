@@ -25,10 +25,11 @@ from holdfast.logdir.run_dir import RunDir
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, ProbeBlind, TaskStarted
+from holdfast.model.origin import Origin, origin_of
 from holdfast.model.plan import PlannedTask
 from holdfast.model.redact import redact
 from holdfast.model.told_facts import MAIN_THREAD, ExceptionLeft
-from holdfast.model.tracebacks import without_graph_noise
+from holdfast.model.tracebacks import Traceback, without_graph_noise
 
 WORDS, ERRORS = ".last-words.json", ".errors.jsonl"
 NAMES_MAX = 10_000  # of the folder
@@ -64,6 +65,8 @@ class _Left(_Raised, kw_only=True):
     op: Short = ""
     node: Short = ""  # TensorFlow's own word for it
     named: list[Short] = []
+    file: Text = ""
+    mode: Short = ""
     again: bool = False
     origin: Annotated[list[_Raised], Meta(max_length=64)] = msgspec.field(default=[], name="from")
 
@@ -102,15 +105,14 @@ def left_unread(run_dir: RunDir, evidence: Evidence, journal: Iterable[Fact]) ->
     hosts = {fact.task: fact.host for fact in evidence.of(TaskStarted)}
     for task, host in hosts.items():
         exited = evidence.exit_of(task)
-        if exited is None or exited.exit_code != 0:
-            at_s = exited.at_s if exited else max(0.0, time.time() - began_s)
-            yield from left_behind(
-                {"at_s": at_s, "host": host, "task": task, "attempt": evidence.attempt},
-                run_dir.fd,
-                at_s=lambda unix_s: unix_s - began_s,
-                known=known,
-                attempt=evidence.attempt,
-            )
+        at_s = exited.at_s if exited else max(0.0, time.time() - began_s)
+        yield from left_behind(
+            {"at_s": at_s, "host": host, "task": task, "attempt": evidence.attempt},
+            run_dir.fd,
+            at_s=lambda unix_s: unix_s - began_s,
+            known=known,
+            attempt=evidence.attempt,
+        )
 
 
 def left_behind(
@@ -224,6 +226,7 @@ class _Reader:
         """`more` is what a guard knew of the same exception."""
         at = left.at if left.at.tzinfo else left.at.replace(tzinfo=UTC)
         at_s = min(max(self._at_s(at.timestamp()), 0.0), self._where["at_s"])
+        origins = [_origin(one) for one in left.origin[:CAME_FROM_MAX]]
         return ExceptionLeft(
             **{**self._where, "at_s": round(at_s, 3)},
             exception=_kind(left),
@@ -237,7 +240,10 @@ class _Reader:
             op=_one_line(more.op),
             in_graph="" if EAGER in more.node else _one_line(more.node).strip("{} "),
             named=tuple(map(_one_line, more.named[:NAMED_MAX])),
-            came_from=tuple(map(_in_short, left.origin[:CAME_FROM_MAX])),
+            came_from=tuple(_one_line(redact(one.text)) for one in origins),
+            came_from_at=tuple(_one_line(redact(one.frame)) for one in origins),
+            file=_one_line(redact(left.file)),
+            mode=_one_line(left.mode),
             guarded=guarded,
         )
 
@@ -254,10 +260,9 @@ def _kind(raised: _Raised) -> str:
     return name.removeprefix("builtins.").removeprefix("__main__.")
 
 
-def _in_short(raised: _Raised) -> str:
-    said = redact(without_graph_noise(raised.message)).partition("\n")[0]
-    kind = _kind(raised).rpartition(".")[2]
-    return _one_line(f"{kind}: {said}" if said else kind)
+def _origin(raised: _Raised) -> Origin:
+    frames = tuple(raised.frames[-FRAMES_MAX:])
+    return origin_of(Traceback(_kind(raised), without_graph_noise(raised.message), frames))
 
 
 def _one_line(text: str) -> str:

@@ -10,7 +10,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, TaskStarted
 from holdfast.probes.process import children_by_parent, descendants, stat_of
-from holdfast.probes.versions import loaded_tensorflow
+from holdfast.probes.trainer import training_process
 
 ENVIRON_BYTES_MAX = 1 << 20
 STARTED_WITHIN_S = 5.0
@@ -46,9 +46,7 @@ def live_tasks(facts: Iterable[Fact], run_dir: Path, *, host: str) -> LiveTasks:
             missing[task] = f"its process {fact.pid} is gone"
         else:
             below = [process.pid for process in descendants(fact.pid, children)]
-            family = [fact.pid, *below]
-            trains = (pid for pid in reversed(family) if loaded_tensorflow(pid))
-            pids[task] = next(trains, family[-1])
+            pids[task], _ = training_process([fact.pid, *below])
     return LiveTasks(pids, missing)
 
 

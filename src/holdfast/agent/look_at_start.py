@@ -20,14 +20,16 @@ from holdfast.agent.step_back import step_back
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.cluster import ClusterSpec, TaskId
 from holdfast.model.errors import HoldfastError
-from holdfast.model.facts import PathProbed, ProbeBlind
+from holdfast.model.facts import Fact, PathProbed, ProbeBlind
 from holdfast.model.path import Outcome
 from holdfast.model.standing import is_ready
+from holdfast.model.watch_facts import ObserverLate
 from holdfast.probes.paths import Place, probe_paths
 
 EARLY_S, LATE_S = 60.0, 300.0
 EVERY_S, EVERY_LATER_S, EVERY_LATE_S = 1.0, 2.0, 5.0
 CONNECT_S, ANSWER_S = 2.0, 1.5
+LATE_S_MIN = 0.5  # by which a look may exceed its limits
 AGAIN_S, REFUSED_AGAIN_S = 2.0, 15.0  # how often an outcome that stays is worth a fact
 FACTS_A_ROUND_MAX = 200
 REST_FOR_WORK = 20  # a start-up of a thousand tasks takes 5 % of a core, not more
@@ -79,7 +81,7 @@ class Looker:
             for task, address in self._members.items()
             if task not in self._ready | self._gone
         ]
-        told = 0
+        told, longest_s = 0, 0.0
         for look in probe_paths(
             awaited,
             at_s=self._clock.at_s,
@@ -90,6 +92,8 @@ class Looker:
             if look.target and is_ready(look):
                 self._ready.add(look.target)
             told += self._tell(look, told)
+            longest_s = max(longest_s, look.took_s)
+        tell(self._if_late(longest_s))
         for owner, places in self._processes.other_places().items():
             for look in probe_paths(
                 places,
@@ -101,6 +105,14 @@ class Looker:
             ):
                 told += self._tell(look, told)
         return self._is_needed()
+
+    def _if_late(self, longest_s: float) -> list[Fact]:
+        """A look has its limits: where it took longer, we ourselves got no core."""
+        late_s = longest_s - CONNECT_S - 2 * ANSWER_S  # it is greeted, then asked
+        if late_s <= LATE_S_MIN:
+            return []
+        at_s, host = self._clock.at_s(), self._order.host
+        return [ObserverLate(at_s=at_s, host=host, late_s=round(late_s, 3), observer="looker")]
 
     def _tell(self, look: PathProbed, told: int) -> bool:
         """An outcome is a fact when it is new, and again when it stays."""
@@ -126,7 +138,9 @@ class Looker:
             return at_s < until_s
         if self._members.keys() <= self._ready | self._gone:
             return at_s < self._order.deadline_s + AFTERWARDS_S
-        return at_s < self._order.deadline_s or bool(self._ready)
+        # On a busy host TensorFlow alone takes a minute to be there.
+        late = self._processes.have_tensorflow() and at_s < self._order.deadline_s + LATE_S
+        return at_s < self._order.deadline_s or bool(self._ready) or late
 
     def pause_s(self) -> float:
         """The longer a job takes to start, the less often; and never much of a core."""

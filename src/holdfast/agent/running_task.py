@@ -1,7 +1,7 @@
 """A task of this host while it runs, as the agent holds it."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.agent.holding import Record
 from holdfast.agent.idle import IdleWatch
@@ -18,6 +18,7 @@ class RunningTask:
     ending: Record | None = None  # how it ended, by the holder's word
     cgroups: frozenset[str] = frozenset()  # the memory cgroups it has been in
     family: frozenset[int] = frozenset()  # its processes when we last looked
+    dead: set[int] = field(default_factory=set)  # its children that are known to have crashed
     idle: IdleWatch | None = None
 
     def output_bytes(self) -> int:

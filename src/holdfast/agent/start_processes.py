@@ -29,6 +29,8 @@ from holdfast.probes.versions import loaded_tensorflow, versions_of_process
 
 IDLE_S = 4.0
 PLACES_MAX = 64  # of a definition that is not the one we gave
+PEERS_MAX = 64
+AGAIN_S = 10.0  # how often sockets are told again
 
 
 @dataclass(slots=True)
@@ -38,6 +40,7 @@ class Started:
     trainer: int = 0  # the process that has loaded TensorFlow
     spec: SpecRead | SpecUnreadable | None = None  # what it uses, where that is not what we gave
     sockets: Sockets = field(default_factory=Sockets)
+    told_s: float = 0.0  # when they were last told
 
 
 class Processes:
@@ -90,6 +93,10 @@ class Processes:
             for task, started in self._tasks.items()
             if not started.trainer
         )
+
+    def have_tensorflow(self) -> bool:
+        """Whether some task has come so far that it may open its port yet."""
+        return any(started.trainer for started in self._tasks.values())
 
     def other_places(self) -> dict[TaskId, list[Place]]:
         """The addresses in definitions that are not ours: whether they lead anywhere."""
@@ -146,7 +153,12 @@ class Processes:
 
     def _sockets(self, task: TaskId, started: Started, tree: list[ProcessStat]) -> Iterator[Fact]:
         now = sockets_of([one.pid for one in tree])
-        if now.listening != started.sockets.listening or now.trying or started.sockets.trying:
+        before, at_s = started.sockets, self._clock.at_s()
+        changed = now.listening != before.listening or self._peers(now) != self._peers(before)
+        # Of one that does nothing, that it is still so is worth a word.
+        again = started.idle.is_idle and at_s - started.told_s >= AGAIN_S
+        if changed or again or now.trying or before.trying:
+            started.told_s = at_s
             yield SocketsSeen(
                 listening=now.listening,
                 connected=now.connected,
@@ -154,6 +166,11 @@ class Processes:
                 **self._where(task),
             )
         started.sockets = now
+
+    def _peers(self, sockets: Sockets) -> frozenset[str]:
+        """To whom it is connected, of a cluster small enough to tell each change."""
+        given = self._cluster.addresses.values()
+        return frozenset(sockets.connected).intersection(given if len(given) <= PEERS_MAX else ())
 
     def _where(self, task: TaskId) -> dict[str, Any]:
         return {"at_s": self._clock.at_s(), "host": self._host, "task": task}

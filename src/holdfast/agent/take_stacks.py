@@ -1,4 +1,4 @@
-"""The process that takes the stacks of tasks, in rounds, and ends.
+"""The process that takes the stacks of tasks, and what the kernel tells of them, in rounds.
 
 It runs by itself: reading sources costs memory, and a py-spy that hangs must not hold up
 anybody. All tasks of a round are looked at one right after the other, so that they can be
@@ -13,20 +13,25 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from holdfast.agent.activity_rounds import FIRST_OVER_S, ActivityRounds
 from holdfast.agent.clock import Clock
 from holdfast.agent.serve import HEAR_BYTES, tell
 from holdfast.agent.stacks_order import StacksOrder
 from holdfast.logdir.run_dir import RunDir, open_run_dir
 from holdfast.model import stack_rounds
+from holdfast.model.activity_facts import ActivitySeen
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import HoldfastError
 from holdfast.model.facts import Fact, ProbeBlind
 from holdfast.model.stack_page import stacks_page
 from holdfast.model.stacks import main_thread
+from holdfast.model.stance import own_frame
 from holdfast.model.watch_facts import StacksSeen
 from holdfast.probes.stacks import NoPySpy, Sources, Stacks, python_stacks
 
@@ -59,33 +64,77 @@ def take_round(
     return found
 
 
-def _rounds(order: StacksOrder, clock: Clock) -> Iterator[list[StacksSeen]]:
-    pids = {TaskId.parse(name): pid for name, pid in order.pids.items()}
-    sources = Sources()
-    began_s = time.monotonic()
-    for number in range(ROUNDS_MAX):
-        if number:
+def stacks_seen(
+    taken: Mapping[TaskId, Stacks], pids: Mapping[TaskId, int], **rest: Any
+) -> list[StacksSeen]:
+    """One round as facts: of those whose threads could be read."""
+    return [
+        StacksSeen(task=task, pid=pids[task], threads=stacks.threads, by=stacks.by, **rest)
+        for task, stacks in taken.items()
+        if stacks.threads
+    ]
+
+
+class _Rounds:
+    """The rounds of one request. A task whose stacks cannot be read is seen by /proc alone."""
+
+    def __init__(self, order: StacksOrder, clock: Clock) -> None:
+        self._order = order
+        self._clock = clock
+        self._pids = {TaskId.parse(name): pid for name, pid in order.pids.items()}
+        self._sources = Sources()
+        self._activity = ActivityRounds(self._pids, order.host, order.attempt)
+        self.stacks: list[list[StacksSeen]] = []  # of each round in which there were any
+        self.why_none = ""  # why nobody's stacks can be read
+
+    def take(self) -> Iterator[list[Fact]]:
+        began_s = time.monotonic()
+        for number in range(ROUNDS_MAX):
             time.sleep(max(0.0, began_s + number * APART_S - time.monotonic()))
-        at_s = clock.at_s()
-        taken = take_round(pids, sources, dumps=Path(order.run_dir) / FOLDER)
-        seen = [
-            StacksSeen(
-                at_s=at_s,
-                host=order.host,
-                task=task,
-                attempt=order.attempt,
-                pid=pids[task],
-                threads=stacks.threads,
-                by=stacks.by,
-                why=order.why,
-            )
-            for task, stacks in taken.items()
-            if stacks.threads
-        ]
-        yield seen
-        mains = [main for one in seen if (main := main_thread(one))]
-        if not seen or (number + 1 >= order.rounds and not any(main.running for main in mains)):
-            return
+            at_s = self._clock.at_s()
+            self._activity.sample()
+            seen = self._stacks(at_s)
+            if not number:
+                time.sleep(max(0.0, began_s + FIRST_OVER_S - time.monotonic()))
+                self._activity.sample()
+            yield [*seen, *map(self._with_line, self._activity.seen(at_s))]
+            mains = [main for one in seen if (main := main_thread(one))]
+            if number + 1 >= self._order.rounds and not any(main.running for main in mains):
+                return
+
+    def _stacks(self, at_s: float) -> list[StacksSeen]:
+        if self.why_none:
+            return []
+        try:
+            taken = take_round(self._pids, self._sources, dumps=self._dumps())
+        except NoPySpy as error:
+            self.why_none = f"{error.message} ({error.do})"
+            return []
+        where = {"at_s": at_s, "host": self._order.host, "attempt": self._order.attempt}
+        seen = stacks_seen(taken, self._pids, why=self._order.why, **where)
+        if seen:
+            self.stacks.append(seen)
+        elif not self.stacks:
+            self.why_none = "no Python thread of these tasks could be read"
+        return seen
+
+    def _with_line(self, seen: ActivitySeen) -> ActivitySeen:
+        """Where its parent process is, which is looked at only if it should read a pipe."""
+        first, *others = seen.processes or (None,)
+        if first is None or not others or others[0].pid != first.parent:
+            return seen
+        try:
+            threads = python_stacks(others[0].pid, self._sources).threads
+        except NoPySpy:
+            return seen
+        look = StacksSeen(at_s=seen.at_s, host=seen.host, pid=others[0].pid, threads=threads)
+        main = main_thread(look)
+        own = own_frame(main) if main else None
+        parent = replace(others[0], at=f"{own} in {own.name}" if own else "")
+        return replace(seen, processes=(first, parent, *others[1:]))
+
+    def _dumps(self) -> Path:
+        return Path(self._order.run_dir) / FOLDER
 
 
 def _write_page(run_dir: RunDir, rounds: list[list[StacksSeen]]) -> None:
@@ -114,17 +163,15 @@ def main() -> None:
         os.nice(NICENESS)
     order = msgspec.json.decode(sys.argv[1], type=StacksOrder)
     clock = Clock(order.zero_s)
-    taken: list[list[StacksSeen]] = []
+    rounds = _Rounds(order, clock)
     blind: list[Fact] = []
     try:
-        for seen in _rounds(order, clock):
-            tell(seen)
-            if seen:
-                taken.append(seen)
-        if not taken:
-            blind.append(_blind(order, clock, "no Python thread of these tasks could be read"))
+        for facts in rounds.take():
+            tell(facts)
+        if not rounds.stacks:
+            blind.append(_blind(order, clock, rounds.why_none))
         with open_run_dir(Path(order.run_dir)) as run_dir:
-            _write_page(run_dir, taken)
+            _write_page(run_dir, rounds.stacks)
     except HoldfastError as error:
         blind.append(_blind(order, clock, f"{error.message} ({error.do})"))
     except BrokenPipeError:

@@ -8,11 +8,13 @@ from functools import partial
 
 from holdfast.agent import aftermath
 from holdfast.agent.clock import Clock
+from holdfast.agent.dead_children import dead_children
 from holdfast.agent.holding import Holding, Record, is_there
 from holdfast.agent.idle import IdleWatch
 from holdfast.agent.in_task_env import IN_TASK
 from holdfast.agent.left_behind import left_after
 from holdfast.agent.leftovers import below, end_leftovers, marked, of_session
+from holdfast.agent.memory_kills import MemoryKills
 from holdfast.agent.past import Past
 from holdfast.agent.reading import Reading
 from holdfast.agent.running_task import RunningTask
@@ -25,7 +27,6 @@ from holdfast.logdir.run_dir import STREAMS, RunDir, log_name
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
     Fact,
-    KernelKilledForMemory,
     ProbeBlind,
     SignalSent,
     TaskExited,
@@ -41,9 +42,7 @@ from holdfast.model.orders import (
     TellStart,
     WatchIdle,
 )
-from holdfast.model.plan import OF_THE_ATTEMPT, Plan
-from holdfast.probes.kernel import KernelLog
-from holdfast.probes.memory import MemoryCgroup, cgroup_at, cgroup_path
+from holdfast.model.plan import Plan
 from holdfast.probes.process import Children, children_by_parent, descendants
 
 Batch = list[Fact]
@@ -73,9 +72,8 @@ class Agent:
         self._host = host
         self._tasks: dict[TaskId, RunningTask] = {}
         self._sessions: dict[TaskId, int] = {}  # of those that have ended
-        self._kernel = KernelLog()
+        self._kills = MemoryKills()
         self._looked_s = -FAMILY_EVERY_S
-        self._cgroups: dict[str, MemoryCgroup] = {}  # as they were when first seen
         self._planned = {planned.task: planned for planned in plan.tasks}
         for folder in ("stacks", IN_TASK):  # tasks open their own files in it
             run_dir.make_folder(folder)
@@ -124,8 +122,8 @@ class Agent:
 
     def start(self) -> Iterator[Batch]:
         """Start every task that nobody has started; one that cannot be executed is a fact."""
-        if self._kernel.blind and "kernel log" not in self._past.blind:
-            why = f"{self._kernel.blind}: an OOM kill without a cgroup limit stays unseen"
+        if self._kills.blind and "kernel log" not in self._past.blind:
+            why = f"{self._kills.blind}: an OOM kill without a cgroup limit stays unseen"
             yield [ProbeBlind(probe="kernel log", why=why, **self._where(None))]
         yield [fact for record in self._holding.past() for fact in self._note(record)]
         if self._holding.lost:
@@ -142,10 +140,9 @@ class Agent:
         """A task that is started again writes on in the same files: no line of it is lost."""
         names = {stream: log_name(task, self._plan.attempt, stream) for stream in STREAMS}
         number = self._past.begun[task] + 1
-        given = self._planned[task].env
-        env = {name: given[name] for name in OF_THE_ATTEMPT if name in given}
+        command, env = self._plan.of_attempt(self._planned[task])
         heard = self._holding.start(
-            str(task), out=names["out"], err=names["err"], env=env, number=number
+            str(task), out=names["out"], err=names["err"], command=command, env=env, number=number
         )
         facts = [fact for record in heard for fact in self._note(record)]
         if self._past.begun[task] < number:  # the holder is gone
@@ -270,13 +267,15 @@ class Agent:
                     **seen,
                 )
             ]
+        yield self._oom_kills()
         if ending.code != 0 and task not in self._past.explained:
-            yield [*self._oom_kills(), *self._cgroup_kills(where, running.cgroups)]
+            yield list(self._kills.in_cgroups(where, running.cgroups))
             yield list(aftermath.limits(where, running.pid))
             yield list(aftermath.rooms(where, self._run_dir.path))
             pids = {other.pid: name for name, other in self._tasks.items()}
             yield list(aftermath.port_holder(where, running.planned.address, pids))
             yield list(aftermath.words_left(where, running.streams))
+        if task not in self._past.explained:  # of one that ended well, its children
             yield left_after(where, running.planned, self._run_dir, self._clock, self._past)
         self._holding.let_go(str(task))
         for fd in (*running.streams.values(), *([running.pidfd] if running.pidfd >= 0 else ())):
@@ -289,16 +288,6 @@ class Agent:
         if self._reading:
             self._reading.ended(task)
 
-    def _cgroup_kills(self, where: aftermath.Where, paths: frozenset[str]) -> Batch:
-        """Each kill is told of one task only: the next to die in that cgroup starts afresh."""
-        facts: Batch = []
-        for path in sorted(paths):
-            before, now = self._cgroups[path], cgroup_at(path)
-            if now is not None:
-                facts += aftermath.memory_kills(where, before, now)
-                self._cgroups[path] = now
-        return facts
-
     def look(self) -> Iterator[Batch]:
         """What is not told by a file descriptor: memory cgroups, idle tasks."""
         at_s = self._clock.at_s()
@@ -308,37 +297,25 @@ class Agent:
             return
         self._looked_s = at_s
         children = children_by_parent()
+        yield self._oom_kills()  # first: whoever was killed is in no family any more
         for task, running in tuple(self._tasks.items()):
             # A word after each task, if only an empty one: deaths come first, and meanwhile.
             yield self._look_at(task, running, children) if task in self._tasks else []
-        yield self._oom_kills()
 
     def _look_at(self, task: TaskId, running: RunningTask, children: Children) -> Batch:
-        """Its processes, whether it idles, and its memory cgroup: a wrapper may move it."""
+        """Its processes, those that crashed, whether it idles, and its memory cgroup."""
         pid = running.pid
         family = descendants(pid, children)
         running.family = frozenset({pid, *(process.pid for process in family)})
-        path = cgroup_path(pid)
-        if path is not None and path not in running.cgroups and (now := cgroup_at(path)):
-            # A dying process is already out of its cgroup: where it has been counts, too.
-            running.cgroups |= {path}
-            self._cgroups.setdefault(path, now)
+        self._kills.look_at(running)
+        found: Batch = list(dead_children(self._where(task), running, children))
         idle_s = running.idle.look(self._clock.at_s(), children) if running.idle else None
-        if idle_s is None:
-            return []
-        return [TaskIdle(idle_s=round(idle_s, 3), **self._where(task))]
+        if idle_s is not None:
+            found.append(TaskIdle(idle_s=round(idle_s, 3), **self._where(task)))
+        return found
 
     def _oom_kills(self) -> Batch:
-        return [
-            KernelKilledForMemory(
-                pid=kill.pid,
-                process=kill.process,
-                rss_bytes=kill.rss_bytes,
-                cgroup=kill.cgroup,
-                **self._where(self._task_of(kill.pid)),
-            )
-            for kill in self._kernel.oom_kills()
-        ]
+        return list(self._kills.in_kernel_log(lambda pid: self._where(self._task_of(pid))))
 
     def _task_of(self, pid: int) -> TaskId | None:
         for task, running in self._tasks.items():
@@ -394,7 +371,7 @@ class Agent:
         if self._reading:
             for facts in self._reading.finish(self._clock.at_s()):
                 yield [fact for fact in facts if self._past.is_new(fact)]
-        self._kernel.close()
+        self._kills.close()
 
     def _where(self, task: TaskId | None) -> aftermath.Where:
         return {"at_s": self._clock.at_s(), "host": self._host, "task": task}

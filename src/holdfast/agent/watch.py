@@ -17,6 +17,7 @@ from holdfast.agent.clock import Clock
 from holdfast.agent.serve import serve, tell
 from holdfast.agent.watch_host import HostLook
 from holdfast.agent.watch_links import LinkLook
+from holdfast.agent.watch_logged import LoggedLook
 from holdfast.agent.watch_order import WatchOrder
 from holdfast.agent.watch_paths import PathLook
 from holdfast.agent.watch_progress import ProgressLook
@@ -29,7 +30,7 @@ from holdfast.model.facts import Fact, ProbeBlind, ProcessSeen
 from holdfast.model.watch_facts import ObserverLate
 from holdfast.model.words import listed
 from holdfast.probes.process import children_by_parent, descendants, stat_of
-from holdfast.probes.versions import loaded_tensorflow
+from holdfast.probes.trainer import training_process
 
 EVERY_S, EVERY_S_MAX = 1.0, 5.0
 EVERY_S_MIN = 0.4  # while something is about to be known: stacks, a stop, a cut
@@ -37,7 +38,7 @@ HURRY_LOOKS_MAX = 40  # of these; each usual look gives one back
 REST_FOR_WORK = 200  # never much more than 0.5 % of a core, however many tasks there are
 FRESH = 0.2  # how much the last round counts in what rounds cost
 FAMILY_EVERY_S = 10.0  # a whole pass over /proc; in between only those that are known
-TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded TensorFlow
+TRAINER_EVERY_S, TRAINER_SEARCH_S = 2.0, 300.0  # until a task has loaded what it trains with
 LATE_S = 1.0  # a look that comes this much after its time saw nothing meanwhile
 FACTS_A_ROUND_MAX, UNTOLD_MAX = 200, 5_000  # of many tasks, the rest comes with the next round
 ROUNDS_OF_SLOW = 3
@@ -55,6 +56,7 @@ class Watcher:
         self._stacks = StackLook(run_dir=order.run_dir, zero_s=order.zero_s, host=order.host)
         self._links = LinkLook(order.host, addresses)
         self._host = HostLook(host=order.host, folders=[(order.run_dir, "logs")])
+        self._logged = LoggedLook(order.host)
         self._untold: list[Fact] = []
         self._told = self._told_look()
         self._looks: list[Look] = [
@@ -64,6 +66,7 @@ class Watcher:
             *self._told,  # before who counts the steps
             self._progress,
             self._stacks,
+            self._logged,
         ]
         self._hurry = HURRY_LOOKS_MAX
         self._trained: dict[TaskId, int] = {}  # by which process
@@ -126,6 +129,7 @@ class Watcher:
             self._hear_told(told)
         if watched := self._tasks.pop(task, None):
             self._untold += self._progress.last_step(task, watched, self._clock.at_s())
+            self._untold += self._logged.last_words(task, self._clock.at_s())
 
     def look(self) -> bool:
         """One round. Always True: the watcher ends when nobody listens."""
@@ -177,7 +181,8 @@ class Watcher:
             what = "stood still" if still else "became slow"
             # Who is stuck is where it was; of who is slow, only many looks tell why.
             rounds = ROUNDS if still else ROUNDS_OF_SLOW
-            self._stacks.want(wanted, f"{listed(sorted(suspects))} {what}", at_s, rounds=rounds)
+            why = f"{listed(sorted(suspects))} {what}"
+            self._stacks.want(wanted, why, at_s, suspects=suspects, rounds=rounds)
 
     def pause_s(self) -> float:
         """Until the next look is due."""
@@ -220,21 +225,25 @@ class Watcher:
         every_s = TRAINER_EVERY_S if at_s < TRAINER_SEARCH_S else FAMILY_EVERY_S
         search = at_s - self._trainer_s >= every_s
         self._trainer_s = at_s if search else self._trainer_s
-        alive = [_refresh_one(watched, search=search) for watched in self._tasks.values()]
+        alive = [refresh_one(watched, search=search) for watched in self._tasks.values()]
         if not all(alive):
             self._family_s = self._trainer_s = -FAMILY_EVERY_S  # who has taken its place?
 
 
-def _refresh_one(watched: Watched, *, search: bool) -> bool:
+def refresh_one(watched: Watched, *, search: bool) -> bool:
     """Whether the process that we took for its main one still lives."""
     stats = [stat for pid in watched.pids if (stat := stat_of(pid))]
-    watched.cpu_s = sum(stat.cpu_s for stat in stats)
+    # What a child had used before it was found is no work of now.
+    fresh = not watched.cpu_of
+    for stat in stats:
+        before_s = watched.cpu_of.get(stat.pid, 0.0 if fresh else stat.cpu_s)
+        watched.cpu_s += max(0.0, stat.cpu_s - before_s)
+    watched.cpu_of = {stat.pid: stat.cpu_s for stat in stats}
     alive = {stat.pid: stat for stat in stats}
     if watched.main not in alive:
         watched.main, watched.trains = watched.pids[-1], False
     if search and not watched.trains:
-        found = next((pid for pid in reversed(watched.pids) if loaded_tensorflow(pid)), 0)
-        watched.main, watched.trains = found or watched.pids[-1], bool(found)
+        watched.main, watched.trains = training_process(tuple(alive) or watched.pids)
     main = alive.get(watched.main)
     watched.state = main.state if main else ""
     return main is not None

@@ -9,8 +9,8 @@ from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import DiskMeasured, Fact, ProbeBlind
 from holdfast.model.growth import Track
-from holdfast.probes import LOCAL
-from holdfast.probes.disk import Room, RoomAsked, mount_of, room_at, written_folders
+from holdfast.probes import LOCAL, mount_of
+from holdfast.probes.disk import Room, RoomAsked, room_at, written_folders
 
 EVERY_S, REMOTE_EVERY_S = 5.0, 30.0
 PLACES_EVERY_S = 60.0

@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from holdfast.agent.rates import HostFlows, disk_rates, network_rates
 from holdfast.agent.watch_disk import DiskLook
+from holdfast.agent.watch_files import FilesLook
 from holdfast.agent.watch_gpu import GpuLook
 from holdfast.agent.watch_held import HeldLook
 from holdfast.agent.watch_kernel import KernelLook
@@ -14,6 +17,7 @@ from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
 from holdfast.model.watch_facts import HostSampled
+from holdfast.probes.flows import disk_flow, interface_flows
 from holdfast.probes.links import segments_of
 from holdfast.probes.memory import MemoryRoom
 from holdfast.probes.pressure import HostUse, OtherPrograms, host_use
@@ -38,6 +42,7 @@ class HostLook:
         self._usage = UsageLook(host)
         self._memory = MemoryLook(host)
         self._disk = DiskLook(host, folders)
+        self._files = FilesLook(host)
         self._kernel = KernelLook(host)
         self._gpu = GpuLook(host)
         self._others = OtherPrograms()
@@ -46,6 +51,7 @@ class HostLook:
         self._points: list[tuple[float, HostUse]] = []
         self._segments: tuple[int, int] | None = None
         self._sent = self._again = 0  # segments, since the last fact
+        self._flows: HostFlows | None = None  # when the last fact was made
         self._told_s: float | None = None
         self._was_short = False
         self._crowded = False
@@ -65,6 +71,7 @@ class HostLook:
         used_bytes = now.memory_bytes - now.memory_free_bytes
         yield from self._memory.look(tasks, at_s, MemoryRoom(now.memory_bytes, used_bytes, ""))
         yield from self._disk.look(tasks, at_s)
+        yield from self._files.look(tasks, at_s)
         yield from self._gpu.look(tasks, at_s)
 
     def _sample(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
@@ -94,7 +101,8 @@ class HostLook:
         if not (short or self._was_short or due):
             return
         self._told_s, self._was_short = at_s, short
-        yield self._fact(at_s, now, over_s=over_s, busy=busy, pressure=pressure)
+        fact = self._fact(at_s, now, over_s=over_s, busy=busy, pressure=pressure)
+        yield replace(fact, **self._flow_rates(tasks, at_s))
 
     def _look_for_others(self, at_s: float) -> None:
         """Who hogs the cores, once all of them are busy."""
@@ -132,6 +140,14 @@ class HostLook:
             others=self._cores_of_others,
             **where,
         )
+
+    def _flow_rates(self, tasks: Mapping[TaskId, Watched], at_s: float) -> dict[str, Any]:
+        """Of interfaces, in the network namespace of the first task, and of disks."""
+        first = next(iter(tasks.values()), None)
+        interfaces = interface_flows(first.main) if first else {}
+        before, now = self._flows, HostFlows(at_s, interfaces, disk_flow())
+        self._flows = now
+        return {**network_rates(before, now), **disk_rates(before, now)}
 
     def _segments_since(self, tasks: Mapping[TaskId, Watched]) -> tuple[int, int]:
         """Since the last sample, in the network namespace of the first task."""

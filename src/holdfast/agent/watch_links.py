@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.agent.watch_flows import Connection, FlowLook
 from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, SocketsSeen
@@ -33,6 +34,8 @@ class _Link:
 
     peer: TaskId
     queues: Queues
+    local: str  # the addresses of both ends
+    remote: str
     told_s: float | None = None
     told_retransmits: int = 0
 
@@ -62,6 +65,7 @@ class LinkLook:
             if ips.count(place.rpartition(":")[0]) == 1 and not place.startswith(LOOPBACK)
         }
         self._sockets = SocketLook()
+        self._flows = FlowLook(host)
         self._links: dict[tuple[str, TaskId, str], _Link] = {}  # by namespace, task and inode
         self._tries: dict[TaskId, _Tries] = {}
         self._recovered: dict[tuple[TaskId, TaskId], deque[float]] = {}
@@ -85,6 +89,12 @@ class LinkLook:
             links = [(task, row) for task, row in rows if is_open(row)]
             yield from self._look_at_links(space, links, ends, at_s)
             yield from self._look_at_tries(rows, at_s)
+        if seen and self._flows.is_due(at_s):
+            yield from self._flows.look(self._connections(), at_s)
+
+    def _connections(self) -> Iterator[Connection]:
+        for key, link in self._links.items():
+            yield Connection(key, link.peer, link.local, link.remote)
 
     @property
     def hurries(self) -> bool:
@@ -124,7 +134,7 @@ class LinkLook:
             if peer is None or peer == task:
                 continue
             queues = next_queues(link.queues if link else None, row, at_s)
-            link = self._links.setdefault(key, _Link(peer, queues))
+            link = self._links.setdefault(key, _Link(peer, queues, row.local, row.remote))
             link.queues = queues
             if queues.recovered:
                 past = self._recovered.setdefault((task, peer), deque(maxlen=RECOVERED_MAX))

@@ -2,74 +2,42 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.agent.task_progress import STILL_AGAIN_S, TaskProgress
 from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
-from holdfast.model.movement import Movement, Signs, Stillness
+from holdfast.model.movement import Movement, Signs
 from holdfast.model.pattern import AnyOf
-from holdfast.model.steps import UNTOLD, Steps, steps_told
+from holdfast.model.steps import steps_told
 from holdfast.model.straggling import Slow, Straggling, Work
 from holdfast.model.waiting import WAITING_WORDS
-from holdfast.model.watch_facts import FolderWritten, StepsSeen, TaskMoves, TaskSlow, TaskStill
-from holdfast.probes.progress import Left, Output, Traces
-from holdfast.probes.rhythm import Rhythm, rhythm_of
+from holdfast.model.watch_facts import (
+    FolderWritten,
+    StepsSeen,
+    TaskMoves,
+    TaskSlow,
+    TaskStill,
+    TaskWaits,
+)
+from holdfast.probes.rhythm import rhythm_of, starved_s
 
 LATE_S = 1.0  # a look that comes this much after its time
 INTERVALS_KEPT = 15
-STILL_AGAIN_S, STILL_AGAIN_MAX_S = 5.0, 60.0
+STILL_AGAIN_MAX_S = 60.0
+WAITS_AGAIN = 1.5
 UNBEGUN_SUSPECT_S = 120.0
 SLOWED, SLOWED_OVER_S, SLOWED_LOOK_S = 3.0, 10.0, 30.0
 STEPS_AGAIN_S, SLOW_AGAIN_S = 30.0, 15.0
 PACE_CHANGED, PACE_OVER_S, PACE_POINTS = 3.0, 10.0, 2
 TRACES_EVERY_S = 5.0
 DOUBT = 0.45  # of the patience we have with a task: then it is time to see what it does
-TOLD = "told"
+SPELL_DOUBT = 0.65
+TOLD, CHECKPOINT = "told", "checkpoint"
 RESTS_S = 3.0
 STOPPED = frozenset({"T", "t"})
 SERVERS = frozenset({"ps"})
-RUNS = frozenset({"R", "D"})
-
-
-@dataclass(slots=True)
-class _Task:
-    """What is known of one task's process, and what was told of it."""
-
-    pid: int
-    movement: Movement
-    output: Output = field(default_factory=Output)
-    traces: Traces = field(default_factory=Traces)
-    written_told: int = 0  # of the folders that it writes to
-    steps: Steps = UNTOLD
-    step: int = -1  # the furthest that any source has told
-    source: str = ""
-    left: Left = field(default_factory=Left)
-    rhythm: Rhythm | None = None
-    cpu_s: float = 0.0
-    work: Work | None = None  # what the last look saw, of a task that trains
-    slow_told_s: float | None = None
-    looked_s: float = 0.0
-    traced_s: float = float("-inf")
-    still: Stillness | None = None  # as of the last look
-    doubt: Stillness | None = None  # the same, with half of the patience
-    still_told_s: float | None = None
-    still_again_s: float = STILL_AGAIN_S
-    longest_s: float = 0.0  # of the stillness that was told
-    pace: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=64))
-    steps_told_s: float | None = None
-    step_told: int = -1
-    step_s_told: float = 0.0
-    best_step_s: float = 0.0  # over some seconds; 0: not known yet
-    slowed_s: float | None = None  # since when its steps take much longer than that
-
-    def step_s(self) -> float:
-        """How long a step takes, by those that were told lately; 0: nobody knows."""
-        if not self.pace:
-            return 0.0
-        (first_s, first), (last_s, last) = self.pace[0], self.pace[-1]
-        return (last_s - first_s) / (last - first) if last > first else 0.0
 
 
 class ProgressLook:
@@ -77,7 +45,7 @@ class ProgressLook:
 
     def __init__(self, host: str) -> None:
         self._host = host
-        self._tasks: dict[TaskId, _Task] = {}
+        self._tasks: dict[TaskId, TaskProgress] = {}
         self._started: dict[TaskId, int] = {}  # the process that was last started for each
         self._intervals: deque[float] = deque(maxlen=INTERVALS_KEPT)
         self._looked_s: float | None = None
@@ -89,11 +57,14 @@ class ProgressLook:
             del self._tasks[gone]
         late_s = self._late_s(at_s)
         held = any(watched.state in STOPPED for watched in tasks.values())
+        is_left = self._is_one_left(tasks)
         for task, watched in tasks.items():
             known = self._known(task, watched)
             self._see(known, watched, at_s, late_s=late_s, held=held)
+            self._see_spell(known, is_left=is_left)
             yield from self._steps_facts(task, known, at_s)
             yield from self._still_facts(task, known, at_s)
+            yield from self._waits_facts(task, known, at_s)
             yield from self._written_facts(task, known, at_s)
         yield from self._slow_facts(at_s, late_s=late_s)
 
@@ -102,19 +73,21 @@ class ProgressLook:
 
         One that has never begun is looked at for a while only: it may wait for work for hours.
         """
-        return {
-            task
-            for task, known in self._tasks.items()
-            if (still := known.doubt) is not None
-            and still.sign != "processes"
-            and (still.usual_s > 0 or still.still_s <= UNBEGUN_SUSPECT_S)
-        }
+        return {task for task, known in self._tasks.items() if self._is_suspect(task, known)}
+
+    def _is_suspect(self, task: TaskId, known: TaskProgress) -> bool:
+        spell, still = known.spell_doubt, known.doubt
+        if spell is not None and task.trains:
+            return bool(spell.usual_s) or spell.idle_s <= UNBEGUN_SUSPECT_S
+        if still is None or still.sign == "processes":
+            return False
+        return still.usual_s > 0 or still.still_s <= UNBEGUN_SUSPECT_S
 
     def slowed(self) -> set[TaskId]:
         """Who has lately become much slower than it was, or than the others: stacks tell why."""
         return {task for task, known in self._tasks.items() if self._has_just_slowed(known)}
 
-    def _has_just_slowed(self, known: _Task) -> bool:
+    def _has_just_slowed(self, known: TaskProgress) -> bool:
         return any(
             since_s is not None and known.looked_s - since_s <= SLOWED_LOOK_S
             for since_s in (known.slowed_s, known.slow_told_s)
@@ -130,13 +103,13 @@ class ProgressLook:
         late_s = elapsed_s - usual_s
         return late_s if late_s > LATE_S else 0.0
 
-    def _known(self, task: TaskId, watched: Watched) -> _Task:
+    def _known(self, task: TaskId, watched: Watched) -> TaskProgress:
         pid = watched.main or watched.pid
         known = self._tasks.get(task)
         is_again = self._started.setdefault(task, watched.pid) != watched.pid
         self._started[task] = watched.pid
         if known is None or known.pid != pid or is_again:
-            fresh = _Task(pid, Movement(is_server=task.role in SERVERS))
+            fresh = TaskProgress(pid, Movement(is_server=task.role in SERVERS))
             if is_again:  # what is in its files by now was written by the one before it
                 fresh.output.new(watched.streams)
             elif known is not None:  # a wrapper has started the real one: its output goes on
@@ -145,16 +118,17 @@ class ProgressLook:
         return known
 
     def _see(
-        self, known: _Task, watched: Watched, at_s: float, *, late_s: float, held: bool
+        self, known: TaskProgress, watched: Watched, at_s: float, *, late_s: float, held: bool
     ) -> None:
         stepped, spoke, waits = self._read(known, watched, at_s)
         now, before = rhythm_of(known.pid), known.rhythm
         elapsed_s, used_s = at_s - known.looked_s, watched.cpu_s - known.cpu_s
         known.rhythm, known.looked_s, known.cpu_s = now, at_s, watched.cpu_s
-        wakes, run_share = 0, 0.0
+        wakes, run_share, wanted_s = 0, 0.0, 0.0
         if now is not None and before is not None and elapsed_s > 0:
             wakes = max(0, now.wakes - before.wakes)
             run_share = (now.run_ns - before.run_ns) / 1e9 / elapsed_s
+            wanted_s = starved_s(before, now, elapsed_s)
         known.movement.see(
             Signs(
                 at_s=at_s,
@@ -168,15 +142,38 @@ class ProgressLook:
                 late_s=late_s,
             )
         )
+        if elapsed_s > 0:
+            known.idleness.see(
+                at_s,
+                cores=max(0.0, used_s / elapsed_s),
+                main_cores=run_share,
+                wakes_per_s=wakes / elapsed_s,
+                usual_wakes_per_s=known.movement.wake_rate,
+                begun=known.movement.begun,
+                stepped=stepped and known.source != CHECKPOINT,  # it was taken seconds ago
+                held=held,
+                late_s=late_s + wanted_s,
+            )
         known.work = None
         if now is not None and elapsed_s > 0 and known.movement.begun:
-            doing = 1.0 if _is_doing(now) else max(0.0, min(1.0, used_s / elapsed_s))
+            doing = 1.0 if now.is_doing else max(0.0, min(1.0, used_s / elapsed_s))
             pace_s = known.movement.wakes.pace_s
             known.work = Work(wakes=wakes, over_s=elapsed_s, doing=doing, pace_s=pace_s)
         known.still = known.movement.stillness()
         known.doubt = known.movement.stillness(DOUBT)
 
-    def _read(self, known: _Task, watched: Watched, at_s: float) -> tuple[bool, bool, bool]:
+    def _see_spell(self, known: TaskProgress, *, is_left: bool) -> None:
+        idleness, movement = known.idleness, known.movement
+        known.spell = idleness.spell(is_left=is_left) or movement.unstepped()
+        known.spell_doubt = idleness.spell(SPELL_DOUBT, is_left=is_left)
+        known.spell_doubt = known.spell_doubt or movement.unstepped(SPELL_DOUBT)
+
+    def _is_one_left(self, tasks: Mapping[TaskId, Watched]) -> bool:
+        """Whether all have ended that one trained with; beside servers each trains by itself."""
+        left, began = (sum(task.trains for task in some) for some in (tasks, self._started))
+        return left == 1 < began and not any(task.role in SERVERS for task in self._started)
+
+    def _read(self, known: TaskProgress, watched: Watched, at_s: float) -> tuple[bool, bool, bool]:
         """Whether it told a step, something else, and that it waits."""
         spoke = waits = False
         before = known.step
@@ -194,14 +191,14 @@ class ProgressLook:
             known.pace.append((at_s, known.step))
         return stepped, spoke, waits
 
-    def _advance(self, known: _Task, watched: Watched) -> None:
+    def _advance(self, known: TaskProgress, watched: Watched) -> None:
         """To the step that was told last, by the program itself or by its output."""
         if watched.told_step >= 0:
             self._believe(known, watched.told_step)
         elif known.steps.step > known.step:
             known.step, known.source = known.steps.step, known.steps.source
 
-    def _believe(self, known: _Task, step: int) -> None:
+    def _believe(self, known: TaskProgress, step: int) -> None:
         """What its program itself says counts, whatever was read in its output before."""
         if known.source != TOLD or step < known.step:
             known.pace.clear()
@@ -211,15 +208,15 @@ class ProgressLook:
     def _says_more(self, piece: bytes) -> bool:
         return any(line and self._waiting.first(line, 0) < 0 for line in piece.split(b"\n"))
 
-    def _look_at_traces(self, known: _Task) -> bool:
+    def _look_at_traces(self, known: TaskProgress) -> bool:
         """Whether checkpoints or event files have grown. Only who tells no steps counts by them."""
         left, before = known.traces.look(known.pid), known.left
         known.left = left
         if left.checkpoint > known.step and known.steps.step < 0 and known.source != TOLD:
-            known.step, known.source = left.checkpoint, "checkpoint"
+            known.step, known.source = left.checkpoint, CHECKPOINT
         return left.checkpoint > before.checkpoint or left.event_bytes > before.event_bytes > 0
 
-    def _written_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
+    def _written_facts(self, task: TaskId, known: TaskProgress, at_s: float) -> Iterator[Fact]:
         """Each folder once: whether others write there, too, is not for one host to say."""
         for one in known.traces.written[known.written_told :]:
             known.written_told += 1
@@ -232,7 +229,7 @@ class ProgressLook:
                 server=one.server,
             )
 
-    def _steps_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
+    def _steps_facts(self, task: TaskId, known: TaskProgress, at_s: float) -> Iterator[Fact]:
         if not known.pace or known.pace[-1][0] != at_s:
             if known.pace and at_s - known.pace[-1][0] >= RESTS_S:
                 yield from self._rest_facts(task, known, at_s)
@@ -259,12 +256,12 @@ class ProgressLook:
         if known.step_told != known.step:
             yield self._steps(task, known, at_s)
 
-    def _rest_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
+    def _rest_facts(self, task: TaskId, known: TaskProgress, at_s: float) -> Iterator[Fact]:
         """The step at which it came to rest: what is lost is counted from there."""
         if known.source == TOLD and known.step_told != known.step:
             yield self._steps(task, known, at_s)
 
-    def _steps(self, task: TaskId, known: _Task, at_s: float) -> StepsSeen:
+    def _steps(self, task: TaskId, known: TaskProgress, at_s: float) -> StepsSeen:
         known.step_told = known.step
         return StepsSeen(
             step=known.step,
@@ -273,7 +270,7 @@ class ProgressLook:
             **self._where(task, at_s),
         )
 
-    def _compare(self, known: _Task, step_s: float, at_s: float) -> None:
+    def _compare(self, known: TaskProgress, step_s: float, at_s: float) -> None:
         """Its pace over the last steps, with the best that it has had over as long a time."""
         if not step_s or at_s - known.pace[0][0] < SLOWED_OVER_S:
             return
@@ -283,7 +280,7 @@ class ProgressLook:
         elif known.slowed_s is None:
             known.slowed_s = at_s
 
-    def _still_facts(self, task: TaskId, known: _Task, at_s: float) -> Iterator[Fact]:
+    def _still_facts(self, task: TaskId, known: TaskProgress, at_s: float) -> Iterator[Fact]:
         still = known.still
         if still is None:
             if known.still_told_s is not None:
@@ -303,6 +300,27 @@ class ProgressLook:
             usual_s=round(still.usual_s, 3),
             sign=still.sign,
             cpu_share=round(still.cpu_share, 3),
+            **self._where(task, at_s),
+        )
+
+    def _waits_facts(self, task: TaskId, known: TaskProgress, at_s: float) -> Iterator[Fact]:
+        spell = known.spell if task.trains else None
+        if spell is None:
+            if known.waits_told_s is not None:
+                known.waits_told_s = None
+                yield TaskWaits(waits_s=0.0, **self._where(task, at_s))
+            return
+        if known.waits_told_s is None:
+            known.waits_again_s = STILL_AGAIN_S
+        elif at_s - known.waits_told_s < known.waits_again_s:
+            return
+        else:
+            known.waits_again_s = min(WAITS_AGAIN * known.waits_again_s, STILL_AGAIN_MAX_S)
+        known.waits_told_s = at_s
+        yield TaskWaits(
+            waits_s=round(spell.idle_s, 3),
+            usual_s=round(spell.usual_s, 3),
+            unstepped=spell.unstepped,
             **self._where(task, at_s),
         )
 
@@ -329,7 +347,7 @@ class ProgressLook:
                 where = self._where(task, at_s)
                 yield TaskSlow(factor=1.0, step_s=step_s, others_s=step_s, **where)
 
-    def _slow(self, task: TaskId, known: _Task, slow: Slow, at_s: float) -> TaskSlow:
+    def _slow(self, task: TaskId, known: TaskProgress, slow: Slow, at_s: float) -> TaskSlow:
         """In the task's own steps where these are known, else from one wake-up to the next."""
         step_s = known.step_s()
         wakes = slow.wakes_per_s * step_s if slow.together and step_s else 1.0
@@ -342,10 +360,3 @@ class ProgressLook:
 
     def _where(self, task: TaskId, at_s: float) -> dict[str, Any]:
         return {"at_s": at_s, "host": self._host, "task": task}
-
-
-def _is_doing(rhythm: Rhythm) -> bool:
-    """Whether a main thread works or sleeps in its own code, rather than waits to be woken."""
-    if rhythm.waits_in:
-        return not rhythm.waits_for_waker
-    return rhythm.state in RUNS

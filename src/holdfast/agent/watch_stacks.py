@@ -1,6 +1,6 @@
 """Takes the stacks of tasks that somebody wants to know about, without waiting for them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from holdfast.agent.child import Child
 from holdfast.agent.stacks_order import StacksOrder
@@ -33,6 +33,7 @@ class StackLook:
         self._wanted: tuple[frozenset[TaskId], str, float] | None = None
         self._child: Child | None = None
         self._asked: frozenset[TaskId] = frozenset()  # of the last request
+        self._suspects: frozenset[TaskId] = frozenset()  # over whom somebody last wanted it
         self._ended_s = 0.0
         self._again_s = AGAIN_S_MIN
         self._wanted_s = -SPELL_GAP_S  # when anybody last wanted anything
@@ -54,17 +55,21 @@ class StackLook:
         why: str,
         at_s: float,
         *,
+        suspects: Collection[TaskId] = (),
         now: bool = False,
         rounds: int = ROUNDS,
     ) -> None:
         """Ask for their stacks: they come with later looks, or not at all. Ask again freely.
 
-        With `now` it does not matter how lately somebody has looked.
+        A new one among the suspects is another matter. With `now` it does not matter how lately
+        somebody has looked.
         """
         wanted = frozenset(tasks)
         if wanted:
             self._wanted = (wanted, why, at_s)
-            self._is_new = self._is_new or at_s - self._wanted_s >= SPELL_GAP_S
+            joined = not self._suspects.issuperset(suspects)
+            self._suspects = frozenset(suspects)
+            self._is_new = self._is_new or joined or at_s - self._wanted_s >= SPELL_GAP_S
             self._wanted_s = at_s
             self._rounds = rounds
         if now:

@@ -1,20 +1,25 @@
 """What each task's processes use: seldom while all is well, often while something is short."""
 
+import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.agent.rates import NOT_KNOWN, rate
 from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
+from holdfast.model.core_list import core_list
 from holdfast.model.facts import Fact
 from holdfast.model.watch_facts import TaskSampled
+from holdfast.probes.flows import Flow, storage_flow
 from holdfast.probes.held import waits_in
 from holdfast.probes.usage import (
     ProcessUse,
     ThreadUse,
     Throttled,
     all_threads_use,
+    cores_of,
     open_files,
     process_use,
     thread_use,
@@ -33,6 +38,7 @@ WANTED = 0.2  # of a core: less than this is not worth to be asked about
 @dataclass(frozen=True, slots=True)
 class _Point:
     at_s: float
+    state: str  # the kernel's letter
     cpu_s: float
     main: ThreadUse | None
     quota: Throttled | None
@@ -50,6 +56,7 @@ class _Track:
     threads_share: float = 0.0  # of the time they wanted to run, how much they waited
     looks: int = 0  # since the last measurement
     stuck: int = 0  # of them found it waiting for storage
+    storage: tuple[float, Flow] | None = None  # when the last fact was made
 
 
 class UsageLook:
@@ -108,6 +115,7 @@ class UsageLook:
         track.points.append(
             _Point(
                 at_s=at_s,
+                state=watched.state,
                 cpu_s=watched.cpu_s,
                 main=thread_use(watched.main),
                 quota=quota,
@@ -165,9 +173,30 @@ class UsageLook:
             quota_cores=round(last.quota.cores, 2) if last.quota else 0.0,
             quota_of=last.quota.cgroup if last.quota else "",
             threads_starved_share=round(self._tracks[task].threads_share, 3),
+            runs_on=_runs_on(watched.main),
+            **_storage_rates(self._tracks[task], watched, last.at_s),
             **shares,
             **where,
         )
+
+
+def _runs_on(pid: int) -> str:
+    """Worth a word only where it is not all of the host."""
+    cores = cores_of(pid)
+    return core_list(cores) if 0 < len(cores) < (os.cpu_count() or 1) else ""
+
+
+def _storage_rates(track: _Track, watched: Watched, at_s: float) -> dict[str, Any]:
+    """What all its processes read from storage and wrote for it, since the fact before."""
+    before, now = track.storage, storage_flow(watched.pids)
+    track.storage = (at_s, now) if now else None
+    if before is None or now is None:
+        return {"read_bytes_per_s": NOT_KNOWN, "written_bytes_per_s": NOT_KNOWN}
+    over_s = at_s - before[0]
+    return {
+        "read_bytes_per_s": rate(before[1].into, now.into, over_s),
+        "written_bytes_per_s": rate(before[1].out, now.out, over_s),
+    }
 
 
 def _look_at_threads(track: _Track, at_s: float, *, worth: bool) -> None:
@@ -199,8 +228,11 @@ def _shares(first: _Point, last: _Point) -> dict[str, Any]:
     over_s = last.at_s - first.at_s
     main = kept_s = on_core_s = 0.0
     if first.main and last.main:
-        main = last.main.wanted_s - first.main.wanted_s
+        # The kernel counts a wait when it is over: what it adds may have begun before.
+        main = min(last.main.wanted_s - first.main.wanted_s, over_s)
         on_core_s = last.main.on_core_s - first.main.on_core_s
+        if first.state == last.state == "R" and not on_core_s:
+            main = over_s  # the kernel counts it only when it gets a core at last
     if first.quota and last.quota and first.quota.cgroup == last.quota.cgroup:
         longest_s = (last.quota.times - first.quota.times) * last.quota.period_s
         # It is counted for each core: no period can keep anybody for longer than it lasts.

@@ -1,7 +1,7 @@
 """A task of this host as the watcher sees it, and the shape of everybody who looks at it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from holdfast.model.cluster import TaskId
@@ -17,10 +17,13 @@ class Watched:
     address: str  # where its TensorFlow server listens; empty: it has none
     streams: Mapping[str, int]  # out, err -> a descriptor for reading
     pids: tuple[int, ...] = ()  # that process and all below it, nearest first
-    main: int = 0  # the process that trains: it has loaded TensorFlow; else the last one
+    # The process that trains, and as long as it lives: it has loaded TensorFlow, torch or JAX. As
+    # long as nobody has, the nearest Python, else the last one.
+    main: int = 0
     trains: bool = False  # whether it has
     state: str = ""  # of that process: the kernel's letter
-    cpu_s: float = 0.0  # used so far by those of `pids` that live
+    cpu_s: float = 0.0  # used so far by all of `pids`, each since it was found
+    cpu_of: dict[int, float] = field(default_factory=dict)  # what each had used at the last look
     told_step: int = -1  # where its program says that the training is
 
 

@@ -23,7 +23,7 @@ from holdfast.model.address import Complaint, parse_address
 from holdfast.model.errors import BadInput, Unreachable, UsageError
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Attached, Fact, PathProbed, SpecRead
-from holdfast.model.findings import Verdict
+from holdfast.model.findings import Severity, Verdict
 from holdfast.model.path import Outcome
 from holdfast.model.spec import members
 from holdfast.model.standing import standings
@@ -33,7 +33,7 @@ from holdfast.views.report import report
 from holdfast.views.sanitise import plain
 from holdfast.views.text import report_text
 
-SICK_CODE = 1
+NOT_WELL_CODE = 1  # also where it cannot be told
 EVERY_S_MIN = 1.0
 LOOKS_KEPT = 3  # of each task, while we watch: the one before tells what has changed
 UP = frozenset({Outcome.ANSWERED, Outcome.STALLED, Outcome.NOT_GRPC, Outcome.NOT_TENSORFLOW})
@@ -67,7 +67,7 @@ UP = frozenset({Outcome.ANSWERED, Outcome.STALLED, Outcome.NOT_GRPC, Outcome.NOT
     help="For people, or for programs.",
 )
 def command(target: tuple[str, ...], **asked: Any) -> None:
-    """Ask the TensorFlow servers of a cluster who they are and whom they see.
+    """Ask a cluster who is there, who gets on, and who waits for whom.
 
     \b
     TARGET is any of
@@ -78,15 +78,18 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     Without TARGET, the TF_CONFIG of this environment.
 
     The cluster may have been started by anybody. Nothing is installed in it, and its training
-    is not disturbed. On this host, what its processes were given is read from /proc.
+    is not disturbed. Its TensorFlow servers are asked who they are and whom they see. Tasks on
+    this host are watched for 3 s, by /proc and, where it is installed, py-spy: who gets on, who
+    waits, and at which line the one stands that is waited for.
 
     A run directory is a job of `holdfast run`: it is shown on as in its first terminal, and if
     its supervisor was killed, a new one takes it over. Nothing is started a second time. Ctrl-C
     ends that job; closing the terminal leaves it. The exit code is the job's.
 
     \b
-    Exit codes: 0 all is well; 1 something is wrong; 69 nobody of it is up; 2 wrong usage;
-    65, 66, 78 a file is wrong, missing, or not a job.
+    Exit codes: 0 a task that trains was seen to get on, and nothing is wrong; 1 something is
+    wrong, somebody waits, or it cannot be told (nobody who trains is on this host); 69 nobody
+    of it is up; 2 wrong usage; 65, 66, 78 a file is wrong, missing, or not a job.
     """
     if asked["every_s"] < EVERY_S_MIN:
         raise UsageError("--every-s is below 1", do="look once a second at most: --every-s 1")
@@ -99,16 +102,13 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     specs = [spec for spec in read.specs if isinstance(spec, SpecRead)]
     places = bare or _places(specs)
     if not places:
-        unreadable = next(iter(diagnose(Evidence(read.specs)).findings), None)
-        raise BadInput(
-            plain(unreadable.proof.says) if unreadable else "the target names no task",
-            do="name a TF_CONFIG, or host:port of any task; holdfast check tells more",
-        )
+        raise _nobody_named(read.specs)
     inquiry = Inquiry(places, host=host)
-    attached = Attached(at_s=0.0, host=host)
-    facts = [attached, *specs, *inquiry.look(peers=asked["peers"], latency=asked["latency"])]
+    facts: list[Fact] = [Attached(at_s=0.0, host=host), *specs]
+    facts += inquiry.look(peers=asked["peers"], latency=asked["latency"])
     if bare:
         facts += _whole_cluster(inquiry, facts, peers=asked["peers"])
+    facts += _watched(inquiry, facts)
     if asked["record"] is not None:
         write_record(asked["record"], facts)
     _refuse_if_nobody(facts, places)
@@ -116,6 +116,14 @@ def command(target: tuple[str, ...], **asked: Any) -> None:
     if asked["watch"]:
         _watch(inquiry, facts, asked)
     sys.exit(code)
+
+
+def _nobody_named(specs: Sequence[Fact]) -> BadInput:
+    unreadable = next(iter(diagnose(Evidence(specs)).findings), None)
+    return BadInput(
+        plain(unreadable.proof.says) if unreadable else "the target names no task",
+        do="name a TF_CONFIG, or host:port of any task; holdfast check tells more",
+    )
 
 
 def _rejoin(folder: str, asked: dict[str, Any]) -> int:
@@ -165,6 +173,12 @@ def _whole_cluster(inquiry: Inquiry, facts: Sequence[Fact], *, peers: bool | Non
     return Inquiry(rest, host=socket.gethostname()).look(peers=peers)
 
 
+def _watched(inquiry: Inquiry, facts: Sequence[Fact]) -> list[Fact]:
+    """Who stands still, unless it is known already what keeps the others waiting."""
+    known = diagnose(Evidence(facts)).verdict is Verdict.SICK
+    return [] if known else inquiry.watch(facts)
+
+
 def _refuse_if_nobody(facts: Sequence[Fact], places: Sequence[Place]) -> None:
     looks = [fact for fact in facts if isinstance(fact, PathProbed)]
     if not any(look.outcome in UP for look in looks):
@@ -187,7 +201,7 @@ def _show(facts: Sequence[Fact], shape: str) -> int:
         width, colour = width_of(sys.stdout), wants_colour(sys.stdout)
         click.echo(cluster_text(evidence, width=width, colour=colour), color=colour)
         click.echo(report_text(shown, width=width, colour=colour), color=colour, nl=False)
-    return 0 if diagnosis.verdict is Verdict.HEALTHY else SICK_CODE
+    return 0 if diagnosis.verdict is Verdict.HEALTHY else NOT_WELL_CODE
 
 
 def _watch(inquiry: Inquiry, facts: Sequence[Fact], asked: dict[str, Any]) -> NoReturn:
@@ -200,15 +214,16 @@ def _watch(inquiry: Inquiry, facts: Sequence[Fact], asked: dict[str, Any]) -> No
         fresh = inquiry.look_again()
         looks = _newest([*looks, *(fact for fact in fresh if isinstance(fact, PathProbed))])
         rest = [fact for fact in fresh if not isinstance(fact, PathProbed)]
-        kept = [facts[0], *specs, *looks, *rest]
+        kept = [facts[0], *specs, *looks, *rest, *inquiry.watch_on([*looks, *rest])]
         now, found = _states(kept), _findings(kept)
         for task in now:
             if now[task] != states.get(task):
                 _say(f"{task} {now[task]} (before: {states.get(task, 'unknown')})", asked["shape"])
-        for key in found.keys() - told.keys():
-            _say(found[key], asked["shape"])
+        for key, (severity, says) in found.items():
+            if key not in told or told[key][0] != severity:
+                _say(says, asked["shape"])
         for key in told.keys() - found.keys():
-            _say(f"over: {told[key]}", asked["shape"])
+            _say(f"over: {told[key][1]}", asked["shape"])
         states, told = now, found
 
 
@@ -216,10 +231,13 @@ def _states(facts: Sequence[Fact]) -> dict[str, str]:
     return {str(task): state_of(at) for task, at in standings(Evidence(facts)).items()}
 
 
-def _findings(facts: Sequence[Fact]) -> dict[tuple[str, str], str]:
+def _findings(facts: Sequence[Fact]) -> dict[tuple[str, str], tuple[Severity, str]]:
+    """Each by its cause and its culprit: how grave it is, and its sentence."""
     return {
-        (finding.name, str(finding.proof.culprit)): f"{finding.severity}[{finding.name}]:"
-        f" {plain(finding.proof.says)}"
+        (finding.name, str(finding.proof.culprit)): (
+            finding.severity,
+            f"{finding.severity}[{finding.name}]: {plain(finding.proof.says)}",
+        )
         for finding in diagnose(Evidence(facts)).findings
     }
 

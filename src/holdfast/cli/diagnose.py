@@ -14,7 +14,8 @@ import msgspec
 from holdfast.agent.left_behind import left_unread
 from holdfast.cli import wants_colour, width_of
 from holdfast.diagnose import diagnose
-from holdfast.logdir.journal import is_being_written, read_journal
+from holdfast.logdir.journal import read_journal
+from holdfast.logdir.journal_lock import is_being_written
 from holdfast.logdir.run_dir import RUN_FILE, log_name, open_run_dir
 from holdfast.logs.on_ray import ray_scan
 from holdfast.logs.read import Progress, Scan, local_scan, read_with
@@ -40,6 +41,7 @@ EXAMPLES = """\b
 Examples:
   holdfast diagnose worker-0.log worker-1.log   the logs of one job
   holdfast diagnose logs/ 'old/*.log.gz'        folders, patterns, packed files
+  holdfast diagnose job-17.tar.gz logs.zip      archives of logs
   kubectl logs my-pod | holdfast diagnose -     standard input
   holdfast diagnose runs/2026-11-15             the journal of `holdfast run`
 """
@@ -96,8 +98,9 @@ def command(
     """Say what went wrong: root cause, culprit, evidence, fix.
 
     PATH is a log, a folder of logs, a pattern of names, `-` for standard input, or the
-    directory that `holdfast run` wrote to. Files packed with gzip, bzip2, xz or zstd are
-    read as they are. Nothing is changed.
+    directory that `holdfast run` wrote to. Files packed with gzip, bzip2, xz or zstd, and
+    archives of logs (zip, tar) are read as they are. Nothing is unpacked to a disk, nothing is
+    changed.
 
     Exits with 0 when all is well, 1 when something failed or nobody can tell, 2, 65 or 66 when
     there is nothing to read.

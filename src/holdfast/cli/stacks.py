@@ -3,23 +3,27 @@
 import socket
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import msgspec
 
+from holdfast.agent.activity_rounds import FIRST_OVER_S, ActivityRounds
 from holdfast.agent.live_tasks import LiveTasks, live_tasks
-from holdfast.agent.take_stacks import FOLDER, take_round
+from holdfast.agent.take_stacks import FOLDER, stacks_seen, take_round
 from holdfast.cli import wants_colour, width_of
-from holdfast.logdir.journal import is_being_written, read_journal
+from holdfast.logdir.journal import read_journal
+from holdfast.logdir.journal_lock import is_being_written
 from holdfast.logdir.run_dir import RunDir, open_run_dir
+from holdfast.model.activity_facts import ActivitySeen
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import HoldfastError, MissingInput, Unreachable, UsageError
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted
 from holdfast.model.watch_facts import StacksSeen, StateChanged
 from holdfast.model.words import listed
-from holdfast.probes.stacks import Sources, native_stacks
+from holdfast.probes.stacks import NoPySpy, Sources, native_stacks
 from holdfast.views.sanitise import plain
 from holdfast.views.stacks_text import stacks_shown, stacks_text
 
@@ -60,7 +64,8 @@ def command(
 
     RUN_DIR is by default the run that goes on below holdfast-runs/ here. No task is stopped for
     it: py-spy (pip install 'holdfast[stacks]') reads their memory while they run. A task in
-    which nothing moves while the others wait for it is the one to look at.
+    which nothing moves while the others wait for it is the one to look at. What the kernel tells
+    of each task's processes is shown, too: the child, file, lock or peer that one waits for.
 
     --native stops a task for seconds, and its peers may take it for dead. So it is done only to
     tasks that Holdfast has declared deadlocked, livelocked or stuck on storage.
@@ -80,54 +85,74 @@ def command(
             do="holdfast diagnose shows how a run ended",
         )
     began_s = next((fact.began_unix_s for fact in Evidence(facts).of(AttemptStarted)), 0.0)
-    rounds, unseen = _looked(live, folder, host=host, began_s=began_s, twice=twice)
+    looked = _looked(live, folder, host=host, began_s=began_s, twice=twice)
     below = _native(live, Evidence(facts)) if native else {}
     if shape == "json":
-        shown = stacks_shown(rounds, unseen) | ({"native": below} if native else {})
+        shown = stacks_shown(looked.rounds, looked.unseen, looked.activity)
+        shown |= {"native": below} if native else {}
         click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
     else:
-        colour = wants_colour(sys.stdout)
-        width = width_of(sys.stdout)
-        text = stacks_text(rounds, unseen, merge=merge, width=width, colour=colour)
-        click.echo(text, color=colour, nl=False)
-        for name, lines in below.items():
-            click.echo(f"\n{name}, with its native frames:")
-            click.echo("\n".join(plain(line) for line in lines))
-    if not any(rounds):
+        _print(looked, below, merge=merge)
+    if looked.no_py_spy:
+        raise looked.no_py_spy
+    if not looked.rounds:
         sys.exit(Unreachable.exit_code)
 
 
-def _looked(
-    live: LiveTasks, folder: RunDir, *, host: str, began_s: float, twice: bool
-) -> tuple[list[list[StacksSeen]], dict[TaskId, str]]:
-    """Each round of looks, and why some tasks were seen in none."""
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """Each round of looks, why some tasks were seen in none, and what the kernel says of all."""
+
+    rounds: list[list[StacksSeen]]
+    unseen: dict[TaskId, str]
+    activity: dict[TaskId, ActivitySeen]
+    no_py_spy: NoPySpy | None
+
+
+def _print(looked: _Looked, below: dict[str, list[str]], *, merge: bool) -> None:
+    colour = wants_colour(sys.stdout)
+    text = stacks_text(
+        looked.rounds,
+        looked.unseen,
+        looked.activity,
+        merge=merge,
+        width=width_of(sys.stdout),
+        colour=colour,
+    )
+    click.echo(text, color=colour, nl=False)
+    for name, lines in below.items():
+        click.echo(f"\n{name}, with its native frames:")
+        click.echo("\n".join(plain(line) for line in lines))
+
+
+def _looked(live: LiveTasks, folder: RunDir, *, host: str, began_s: float, twice: bool) -> _Looked:
     sources = Sources()
+    activity = ActivityRounds(live.pids, host)
     rounds: list[list[StacksSeen]] = []
     unseen = dict(live.missing)
+    missing: NoPySpy | None = None
     for number in range(2 if twice else 1):
-        if number:
-            time.sleep(APART_S)
+        time.sleep(APART_S if number else 0)
         at_s = round(time.time() - began_s, 3)
-        taken = take_round(live.pids, sources, dumps=folder.path / FOLDER)
-        rounds.append(
-            [
-                StacksSeen(
-                    at_s=at_s,
-                    host=host,
-                    task=task,
-                    pid=live.pids[task],
-                    threads=stacks.threads,
-                    by=stacks.by,
-                    why="holdfast stacks",
-                )
-                for task, stacks in taken.items()
-                if stacks.threads
-            ]
-        )
+        activity.sample()
+        try:
+            taken = take_round(live.pids, sources, dumps=folder.path / FOLDER)
+        except NoPySpy as error:
+            missing = error
+            unseen |= dict.fromkeys(live.pids, error.message)
+            continue
+        rounds.append(stacks_seen(taken, live.pids, at_s=at_s, host=host, why="holdfast stacks"))
         unseen |= {task: stacks.why for task, stacks in taken.items() if not stacks.threads}
+    if not twice:
+        time.sleep(FIRST_OVER_S)
+        activity.sample()
     seen = {one.task for look in rounds for one in look}
-    rounds = [look for look in rounds if look]
-    return rounds, {task: why for task, why in unseen.items() if task not in seen}
+    return _Looked(
+        rounds=[look for look in rounds if look],
+        unseen={task: why for task, why in unseen.items() if task not in seen},
+        activity={one.task: one for one in activity.seen(at_s) if one.task},
+        no_py_spy=missing,
+    )
 
 
 def _native(live: LiveTasks, evidence: Evidence) -> dict[str, list[str]]:

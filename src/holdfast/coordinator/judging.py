@@ -3,10 +3,13 @@
 import math
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from holdfast.coordinator.kept import kept
+from holdfast.coordinator.telling import GONE_S, Tell, Telling
 from holdfast.diagnose import diagnose
 from holdfast.diagnose.states import TaskState, task_states
+from holdfast.model.activity_facts import ActivitySeen
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
@@ -25,16 +28,20 @@ from holdfast.model.facts import (
     TaskStarted,
     TracebackSeen,
 )
-from holdfast.model.findings import Confidence, Diagnosis, Finding, Severity
+from holdfast.model.finding_facts import FindingTakenBack
+from holdfast.model.findings import Diagnosis
 from holdfast.model.pace import SLOWER
 from holdfast.model.path import Outcome
 from holdfast.model.recovery_facts import RemedyDecided
 from holdfast.model.standing import is_ready
-from holdfast.model.told_facts import DifferenceTold, LossTold
+from holdfast.model.told_facts import DifferenceTold, ExceptionLogged, LossTold
 from holdfast.model.watch_facts import (
+    FilesNearLimit,
     HostSampled,
     KernelSaid,
     LinkSeen,
+    LinksSampled,
+    MemoryNearlyFull,
     MemoryNearsLimit,
     StacksSeen,
     StateChanged,
@@ -43,6 +50,7 @@ from holdfast.model.watch_facts import (
     TaskSampled,
     TaskSlow,
     TaskStill,
+    TaskWaits,
 )
 from holdfast.recover.fresh import since_restart
 
@@ -55,23 +63,25 @@ AFTER_STEPS_S = 2.0
 AFTER_SAMPLE_S = 20.0  # what is told of healthy tasks changes little
 REST_FOR_WORK = 50  # judging takes 2 % of a core, not more, and only in trouble
 FRESH = 0.3  # how much the last judgement counts in what judgements cost
-FORGET_S = 60.0  # a finding that no longer holds is told again when it comes back after this
 FACTS_MIN = 2_000
 LOOKS = (
+    ActivitySeen,
     DifferenceTold,
+    ExceptionLogged,
+    FilesNearLimit,
     LinkSeen,
     LossTold,
     PathMeasured,
     KernelSaid,
+    MemoryNearlyFull,
     MemoryNearsLimit,
     StacksSeen,
     TaskMoves,
     TaskSlow,
     TaskStill,
+    TaskWaits,
 )
-SAMPLES = (DiskMeasured, HostSampled, PathProbed, StepsSeen, TaskSampled, TaskStarted)
-
-Tell = Callable[[Finding, Evidence], None]
+SAMPLES = (DiskMeasured, HostSampled, LinksSampled, PathProbed, StepsSeen, TaskSampled, TaskStarted)
 
 
 class Judging:
@@ -80,8 +90,7 @@ class Judging:
     def __init__(self, *, now: Callable[[], float], tell: Tell) -> None:
         self.facts: list[Fact] = []
         self._now = now
-        self._tell = tell
-        self._told: dict[tuple[str, str], float] = {}
+        self._telling = Telling(tell)
         self._states: dict[TaskId, TaskState] = {}
         self._due_s: float | None = None
         self._wait_over_s: float | None = None  # then it is judged again, whatever was seen
@@ -119,10 +128,10 @@ class Judging:
         self._best_step_s[steps.task] = best_s
         return steps.step_s >= SLOWER * best_s
 
-    def recall(self, facts: Iterable[Fact], told: Iterable[tuple[str, str]]) -> None:
+    def recall(self, facts: Iterable[Fact]) -> None:
         """What another supervisor saw and told before us; it is judged anew at once."""
         self.take(facts)
-        self._told = dict.fromkeys(told, self._now())
+        self._telling.recall(self.facts, self._now())
         self._states = {
             fact.task: TaskState(fact.state, fact.says)
             for fact in self.facts
@@ -146,8 +155,12 @@ class Judging:
         if self._wait_over_s is not None and self._now() >= self._wait_over_s:
             self._wait_over_s = None
         began_s = time.process_time()
-        evidence, diagnosis = self._judged(surely=True)
+        evidence, diagnosis = self._judged()
         changes = self._changes(evidence, diagnosis, host)
+        where = {"at_s": self._now(), "host": host}
+        changes += self._telling.hear(evidence, diagnosis, where, at_the_end=False)
+        if self._telling.is_to_be_taken_back:
+            self._due_s = self._now() + GONE_S
         self._rested_s = self._now() + REST_FOR_WORK * self._usual_s(time.process_time() - began_s)
         return changes, diagnosis
 
@@ -160,29 +173,18 @@ class Judging:
         self._cost_s = (1 - FRESH) * before_s + FRESH * cost_s
         return self._cost_s
 
-    def judge(self) -> tuple[Evidence, Diagnosis]:
-        """The verdict on the whole attempt."""
-        return self._judged(surely=False)
+    def judge(self, host: str) -> tuple[list[Fact], Evidence, Diagnosis]:
+        """The verdict on the whole attempt; what was told and does not hold is taken back."""
+        evidence, diagnosis = self._judged()
+        where = {"at_s": self._now(), "host": host}
+        told = self._telling.hear(evidence, diagnosis, where, at_the_end=True)
+        taken_back = tuple(fact for fact in told if isinstance(fact, FindingTakenBack))
+        diagnosis = replace(diagnosis, taken_back=(*diagnosis.taken_back, *taken_back))
+        return told, evidence, diagnosis
 
-    def _judged(self, *, surely: bool) -> tuple[Evidence, Diagnosis]:
-        """Tell each finding once: during the run only what is sure and no mere echo."""
+    def _judged(self) -> tuple[Evidence, Diagnosis]:
         evidence = Evidence(since_restart(self.facts))
-        diagnosis = diagnose(evidence)
-        at_s = self._now()
-        holds = {(found.name, str(found.proof.culprit)): found for found in diagnosis.findings}
-        for key, finding in holds.items():
-            is_root = finding is diagnosis.findings[0]
-            if key not in self._told and (not surely or _is_sure(finding, is_root=is_root)):
-                self._tell(finding, evidence)
-                self._told[key] = at_s
-            elif key in self._told:
-                self._told[key] = at_s
-        self._told = {
-            key: told_s
-            for key, told_s in self._told.items()
-            if key in holds or at_s - told_s < FORGET_S
-        }
-        return evidence, diagnosis
+        return evidence, diagnose(evidence)
 
     def _changes(self, evidence: Evidence, diagnosis: Diagnosis, host: str) -> list[Fact]:
         states = task_states(evidence, diagnosis.findings)
@@ -221,10 +223,3 @@ def _patience_s(fact: Fact, *, after_failure: bool) -> float | None:
     if isinstance(fact, SAMPLES):
         return AFTER_SAMPLE_S
     return None
-
-
-def _is_sure(finding: Finding, *, is_root: bool) -> bool:
-    """What is an aftermath by nature is told only when nothing is behind it."""
-    sure = finding.proof.confidence in {Confidence.CERTAIN, Confidence.HIGH}
-    is_told = is_root or not finding.cause.echo
-    return sure and is_told and finding.severity is not Severity.INFO

@@ -3,13 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from holdfast.model.activity_facts import ActivitySeen
 from holdfast.model.facts import DiskMeasured, Fact, ProcessSeen, SocketsSeen, TaskIdle
-from holdfast.model.told_facts import DifferenceTold, ErrorTold, LossTold
+from holdfast.model.finding_facts import FindingTakenBack, FindingTold
+from holdfast.model.told_facts import DifferenceTold, ErrorTold, ExceptionLogged, LossTold
 from holdfast.model.watch_facts import (
+    FilesNearLimit,
     GpuSampled,
     HostSampled,
     KernelSaid,
     LinkSeen,
+    LinksSampled,
+    MemoryNearlyFull,
     MemoryNearsLimit,
     ObserverLate,
     StacksSeen,
@@ -19,17 +24,19 @@ from holdfast.model.watch_facts import (
     TaskSampled,
     TaskSlow,
     TaskStill,
+    TaskWaits,
 )
 
 # Of each task or host the newest so many; the journal has them all.
 KEPT_MAX: dict[type[Fact], int] = {
     **dict.fromkeys((StepsSeen, TaskSampled, DiskMeasured, TaskIdle), 40),
-    **dict.fromkeys((HostSampled, GpuSampled), 40),
-    KernelSaid: 200,
-    **dict.fromkeys((TaskStill, TaskMoves, TaskSlow, LinkSeen, MemoryNearsLimit), 60),
+    **dict.fromkeys((HostSampled, GpuSampled, LinksSampled), 40),
+    **dict.fromkeys((KernelSaid, FindingTold, FindingTakenBack), 200),
+    **dict.fromkeys((TaskStill, TaskWaits, TaskMoves, TaskSlow, LinkSeen), 60),
+    **dict.fromkeys((MemoryNearsLimit, MemoryNearlyFull), 60),
     **dict.fromkeys((ProcessSeen, SocketsSeen, StateChanged, ObserverLate), 60),
-    **dict.fromkeys((DifferenceTold, ErrorTold, LossTold), 60),
-    StacksSeen: 6,
+    **dict.fromkeys((DifferenceTold, ErrorTold, ExceptionLogged, FilesNearLimit, LossTold), 60),
+    **dict.fromkeys((StacksSeen, ActivitySeen), 6),
 }
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from holdfast.coordinator.judging import Judging, Tell
+from holdfast.coordinator.judging import Judging
+from holdfast.coordinator.telling import Tell
 from holdfast.logdir.journal import Journal
 from holdfast.model.errors import StorageFailed
 from holdfast.model.evidence import Evidence
@@ -74,9 +75,9 @@ class Loop:
     def facts(self) -> list[Fact]:
         return self._judging.facts
 
-    def recall(self, facts: Iterable[Fact], told: Iterable[tuple[str, str]]) -> None:
+    def recall(self, facts: Iterable[Fact]) -> None:
         """Go on where another supervisor was: these facts are in the journal, and acted on."""
-        self._judging.recall(facts, told)
+        self._judging.recall(facts)
         if self._life.phase is Phase.ENDED:
             self.ending = EndAttempt(why=self._life.why)
 
@@ -155,9 +156,10 @@ class Loop:
         self.unsaved.clear()
         self._trouble = False
 
-    def judge(self) -> Verdict:
+    def judge(self, host: str) -> Verdict:
         """The verdict on the whole attempt."""
-        evidence, diagnosis = self._judging.judge()
+        told, evidence, diagnosis = self._judging.judge(host)
+        self.take(told)
         return Verdict(evidence, diagnosis, conclude(evidence, diagnosis))
 
     def _wait(self) -> list[tuple[int, Callable[[], Iterator[Batch]]]]:

@@ -6,14 +6,17 @@ from dataclasses import replace
 from functools import cache
 
 from holdfast.diagnose.log_absence import absences, trains_alone
-from holdfast.diagnose.log_claims import Claim, gathered, sources_of
+from holdfast.diagnose.log_children import child_claims, failed_children
+from holdfast.diagnose.log_claims import Claim, gathered, most_naming, sources_of
 from holdfast.diagnose.log_ends import LogEnds
 from holdfast.diagnose.log_exceptions import better_known, exceptions
 from holdfast.diagnose.log_hits import Hit, Vocabulary
+from holdfast.diagnose.log_leavers import leaver
 from holdfast.diagnose.log_nearby import placed
 from holdfast.diagnose.log_records import records
 from holdfast.diagnose.log_stalls import explained
 from holdfast.diagnose.log_summaries import failed_first
+from holdfast.diagnose.log_unheard import unheard_instead
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, LogLine
@@ -29,7 +32,12 @@ def said(evidence: Evidence, causes: Mapping[str, Cause]) -> tuple[Finding, ...]
     hits = [hit for hit in _vocabulary(tuple(causes.items())).hits(told) if _counts(hit, ends)]
     first = failed_first(evidence)
     hits = better_known(_said_often(hits))
-    found = [*gathered(hits, ends), *exceptions(told, hits, ends, causes, failed_first=first)]
+    outlived = {id(seen) for chain in failed_children(evidence) for seen in chain}
+    thrown = exceptions(
+        [one for one in told if id(one) not in outlived], hits, ends, causes, failed_first=first
+    )
+    children = child_claims(evidence, hits, causes)
+    found = most_naming([*gathered(hits, ends), *thrown, *children])
     heard = list(evidence.of(LogLine))
     claims = [
         trains_alone(placed(claim, heard, first), evidence, ends, causes)
@@ -41,11 +49,14 @@ def said(evidence: Evidence, causes: Mapping[str, Cause]) -> tuple[Finding, ...]
     roots.sort(key=lambda root: _order(root, first))
     if all(root.survived or root.cause.severity is not Severity.ERROR for root in roots):
         accused = _accused(symptoms)
+        gone = leaver(symptoms, evidence, ends, causes)
+        accused = [gone] if gone else accused
         if not any(claim.culprit or claim.place for claim in accused):
             all_calm = not accused and not roots
             accused = [*absences(evidence, ends, causes, all_calm=all_calm), *accused]
         roots = [*accused, *roots]
-    return tuple(_folded(roots[:ROOTS_MAX], symptoms))
+    roots = [unheard_instead(root, claims, evidence) for root in roots[:ROOTS_MAX]]
+    return tuple(_folded(roots, symptoms))
 
 
 @cache

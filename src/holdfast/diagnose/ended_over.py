@@ -9,11 +9,13 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import LastWords, LogLine, TaskExited, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Finding, Proof, never
 from holdfast.model.noise import is_noise
+from holdfast.model.origin import origin_of
 from holdfast.model.told_facts import ExceptionLeft
-from holdfast.model.tracebacks import own_frames
 from holdfast.model.wording import Weight
+from holdfast.model.words import listed
 
 PLAIN = "python-exception-user-code"  # an exception of which nothing better is known
+READS = frozenset({"", "r"})  # modes of h5py
 # What a scheduler itself writes is known by words alone; what a program does when asked, is not.
 ALSO_BY_WORDS = frozenset({"preempted-by-scheduler"})
 
@@ -34,7 +36,7 @@ def ended_over(
         for failure in evidence.failures()
         if failure.task not in explained and (found := _found(evidence, failure, causes))
     ]
-    tasks = {finding.proof.culprit for finding in better}
+    tasks = {one.proof.seen_at or one.proof.culprit for one in better}
     return [
         *(one for one in told if one.cause.family != PLAIN or one.proof.culprit not in tasks),
         *better,
@@ -43,7 +45,7 @@ def ended_over(
 
 def _found(evidence: Evidence, failure: TaskExited, causes: Mapping[str, Cause]) -> Finding | None:
     hits = _vocabulary(tuple(causes.items())).hits(list(_last_words(evidence, failure.task)))
-    hit = next((hit for hit in hits if _proves(hit)), None)
+    hit = next((hit for hit in hits if _proves(evidence, hit)), None)
     if hit is None:
         return None
     return Finding(
@@ -51,9 +53,10 @@ def _found(evidence: Evidence, failure: TaskExited, causes: Mapping[str, Cause])
         cause=hit.cause,
         proof=Proof(
             facts=(hit.fact, failure),
-            culprit=failure.task,
+            culprit=hit.culprit or failure.task,
+            seen_at=None if hit.culprit in {None, failure.task} else failure.task,
             confidence=Confidence.HIGH,
-            says=hit.says,
+            says=hit.says + _file(evidence, hit.fact),
             do=(*_place(hit.fact), *(hit.cause.do or (f"read more: holdfast explain {hit.name}",))),
         ),
     )
@@ -61,14 +64,30 @@ def _found(evidence: Evidence, failure: TaskExited, causes: Mapping[str, Cause])
 
 def _place(fact: LogLine | TracebackSeen) -> tuple[str, ...]:
     """The innermost line of the user's own, of what the program itself wrote down."""
-    frames = own_frames(fact.frames) if isinstance(fact, ExceptionLeft) else ()
-    return (f"look at {frames[-1].partition(' ')[0]}, which led to it",) if frames else ()
+    at = origin_of(fact).at if isinstance(fact, ExceptionLeft) else ""
+    return (f"look at {at}, which led to it",) if at else ()
 
 
-def _proves(hit: Hit) -> bool:
-    """What blames another is not what this task ended over."""
+def _file(evidence: Evidence, fact: LogLine | TracebackSeen) -> str:
+    """The HDF5 file that could not be opened, and who else failed at it as a writer."""
+    if not isinstance(fact, ExceptionLeft) or not fact.file:
+        return ""
+    others = {
+        f"{one.task} with mode {one.mode}"
+        for one in evidence.of(ExceptionLeft)
+        if one.task != fact.task
+        and (one.host, one.file) == (fact.host, fact.file)
+        and one.mode not in READS
+    }
+    by = f", and by {listed(sorted(others))}" if others else ""
+    return f"; it is {fact.file}, opened with mode {fact.mode}{by}"
+
+
+def _proves(evidence: Evidence, hit: Hit) -> bool:
+    """What blames another is not what this task ended over, unless it asked that for something."""
     words = hit.words
-    of_itself = hit.culprit in {None, hit.fact.task} and not words.blames_nobody
+    served = {None, hit.fact.task, *(task for task in evidence.tasks if task.role == "ps")}
+    of_itself = hit.culprit in served and not words.blames_nobody
     return words.weight is Weight.PROOF and not hit.is_symptom and of_itself
 
 

@@ -35,7 +35,7 @@ def fold(proven: Iterable[Finding], waits: WaitsFor, evidence: Evidence) -> tupl
 
 def _most_exact(proven: list[Finding]) -> list[Finding]:
     """Without those that another cause tells more exactly of the same task."""
-    told = {(finding.name, task) for finding in proven for task in _sufferers(finding)}
+    told = {(finding.name, task) for finding in proven for task in sufferers(finding)}
     return [
         finding
         for finding in proven
@@ -98,7 +98,7 @@ def _sufferer(finding: Finding) -> TaskId | None:
     return finding.proof.seen_at or finding.proof.culprit
 
 
-def _sufferers(finding: Finding) -> set[TaskId | None]:
+def sufferers(finding: Finding) -> set[TaskId | None]:
     """Whom a finding is about: without a culprit, all those whose facts prove it."""
     sufferer = _sufferer(finding)
     return {sufferer} if sufferer else {None, *(fact.task for fact in finding.proof.facts)}

@@ -97,10 +97,10 @@ def gathered(hits: Iterable[Hit], ends: LogEnds) -> list[Claim]:
         about = hit.culprit or hit.place or speaker
         key = (hit.name, about, speaker if hit.is_symptom else None)
         groups.setdefault(key, []).append((order, hit))
-    return _with_names([_claim(group, ends) for group in groups.values()])
+    return [_claim(group, ends) for group in groups.values()]
 
 
-def _with_names(claims: list[Claim]) -> list[Claim]:
+def most_naming(claims: list[Claim]) -> list[Claim]:
     """Without those of which the same cause in the same file says more by another."""
     return [
         claim
@@ -117,6 +117,8 @@ def _with_names(claims: list[Claim]) -> list[Claim]:
 def _says_more(other: Claim, claim: Claim) -> bool:
     """A task or a thing says more than a line of a program, and that more than nothing."""
     more, less = _naming(other), _naming(claim)
+    if claim.culprit and claim.culprit == other.culprit and not (claim.symptom or other.symptom):
+        return other.weight > claim.weight
     if less is _Naming.NOTHING or (less is _Naming.LINE and more is not less):
         return more > less
     # One file names many weights, paths or lines for one fault: the first of them is enough.

@@ -55,7 +55,7 @@ class LogEnds:
 
     def goes_on_after(self, fact: LogLine | TracebackSeen) -> bool:
         """Whether training went on in the same file: what was survived did not end it."""
-        return any(tail.is_progress for tail in self._below(fact))
+        return any(tail.is_progress and not _is_part(tail.text, fact) for tail in self._below(fact))
 
     def finished(self, task: TaskId | None, source: str = "") -> bool:
         """Whether somebody's last words tell of success, and no traceback contradicts them.
@@ -69,9 +69,12 @@ class LogEnds:
         words = self._last_words(task, source)
         return not fell and any(FINISHED.search(line) for fact in words for line in fact.lines)
 
-    def last_step(self, task: TaskId) -> int:
-        """The last training step that its last words tell; -1 where they tell none."""
-        words = self._last_words(task, "")
+    def last_step(self, task: TaskId | None, source: str = "") -> int:
+        """The last training step that its last words tell; -1 where they tell none.
+
+        Without a task, the file is meant.
+        """
+        words = self._last_words(task, source)
         return max((_step("\n".join(fact.lines)) for fact in words), default=-1)
 
     def left_in_order(self, task: TaskId) -> bool:
@@ -109,7 +112,7 @@ class LogEnds:
             first = self._lines_total.get(words.source, len(words.lines)) - len(words.lines) + 1
             labelled = is_labelled(words.lines)
             tails[words.source] = [
-                _Tail(number, line, said_in(line, labelled=labelled).task, _is_progress(line))
+                _Tail(number, line, said_in(line, labelled=labelled).task, is_progress(line))
                 for number, line in enumerate(words.lines, first)
             ]
         return tails
@@ -147,7 +150,17 @@ def _is_another(writer: TaskId | None, task: TaskId | None) -> bool:
     return writer.role == task.role
 
 
-def _is_progress(line: str) -> bool:
+def _is_part(line: str, fact: LogLine | TracebackSeen) -> bool:
+    """Whether it belongs to a traceback itself: `ValueError: batch 1 has no labels`."""
+    if not isinstance(fact, TracebackSeen):
+        return False
+    # Not the lines below the first: what follows a message may have been taken for more of it.
+    raised = f"{fact.exception}: {fact.message}".partition("\n")[0].strip()
+    said = line.strip()
+    return said.endswith(raised) or any(frame.endswith(f": {said}") for frame in fact.frames)
+
+
+def is_progress(line: str) -> bool:
     """Whether it tells of a step: what a launcher says of the end may stand behind a bar."""
     return _step(line) >= 0 and not LAUNCHER.search(line)
 

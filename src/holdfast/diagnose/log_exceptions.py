@@ -6,13 +6,13 @@ from holdfast.diagnose.log_claims import EXCEPTION_WEIGHT, Claim
 from holdfast.diagnose.log_ends import LogEnds
 from holdfast.diagnose.log_hits import Hit
 from holdfast.diagnose.log_places import place_of
-from holdfast.diagnose.log_records import in_short
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import LogLine, TracebackSeen
 from holdfast.model.findings import Cause, Confidence
 from holdfast.model.lost_peer import ABORTED, LOST, LOST_ERRORS
+from holdfast.model.origin import chains_of, origin_of_chain, quoted_by
 from holdfast.model.pattern import Pattern
-from holdfast.model.tracebacks import HEADER, own_frames, place_in
+from holdfast.model.tracebacks import own_frames, place_in
 from holdfast.model.wording import Weight
 
 NAME = "user-exception"
@@ -46,11 +46,11 @@ def exceptions(
     if NAME not in causes:
         return
     for burst in _last_bursts(records, ends):
-        own = [seen for seen in burst if not _is_of_others(seen, hits)]
-        # What another process sent is told by its own traceback, which follows.
-        own = [seen for seen in own if not seen.message.endswith(HEADER)] or own
-        if own and not _is_known(burst, hits):
-            yield _claim(own, records.index(own[0]), causes[NAME], failed_first)
+        own = [seen for seen in burst if not _is_sent(seen, burst)]
+        chains = [chain for chain in chains_of(own) if not _is_of_others(chain[0], hits)]
+        if chains and not _is_known(burst, hits):
+            order = records.index(chains[0][0])
+            yield _claim(chains, order, causes[NAME], failed_first)
 
 
 def better_known(hits: Sequence[Hit]) -> list[Hit]:
@@ -84,6 +84,12 @@ def _last_bursts(
             yield burst
 
 
+def _is_sent(seen: TracebackSeen, burst: Sequence[TracebackSeen]) -> bool:
+    """Whether it is another task's, and stands in the message of what ended this one's step."""
+    outer = quoted_by(seen, burst)
+    return outer is not None and ABORTED.search(outer.message) is not None
+
+
 def _is_of_others(seen: TracebackSeen, hits: Sequence[Hit]) -> bool:
     lost = LOST_ERRORS.search(seen.exception) or ABORTED.search(seen.message)
     symptom = any(hit.fact is seen and hit.words.weight is Weight.SYMPTOM for hit in hits)
@@ -110,16 +116,21 @@ def _explains(hit: Hit, burst: Sequence[TracebackSeen]) -> bool:
 
 
 def _claim(
-    burst: Sequence[TracebackSeen], order: int, cause: Cause, failed_first: TaskId | None
+    chains: Sequence[Sequence[TracebackSeen]],
+    order: int,
+    cause: Cause,
+    failed_first: TaskId | None,
 ) -> Claim:
-    seen = burst[0]
+    seen = chains[0][0]
+    origin = origin_of_chain(chains[0])
     # Of a chain, the first may hold nothing but frames of libraries.
-    place = next(filter(None, map(place_of, burst)), "") or _last_frame(seen)
+    places = (origin.place, *(place_of(one) for chain in chains for one in chain))
+    place = next(filter(None, places), "") or _last_frame(seen)
     culprit = seen.task or failed_first
     who = f"{culprit} ended" if culprit else "the program ended"
     # A mistake in a library that no line of the program led to may have met something outside.
-    through_own = not seen.frames or own_frames(seen.frames)
-    own = own_frames(seen.frames[-1:]) or (through_own and MISTAKES.search(seen.exception))
+    through_own = not seen.frames or origin.frame
+    own = own_frames(seen.frames[-1:]) or (through_own and MISTAKES.search(origin.exception))
     return Claim(
         name=NAME,
         cause=cause,
@@ -128,7 +139,7 @@ def _claim(
         culprit=culprit,
         place="" if culprit else place,
         facts=(seen,),
-        says=f"{who} with {_exception(seen)}" + (f", at {place}" if place else ""),
+        says=f"{who} with {origin.text}" + (f", at {place}" if place else "") + origin.other,
         do=(f"correct the program at {place}" if place else "correct the program",),
         order=order,
     )
@@ -136,11 +147,3 @@ def _claim(
 
 def _last_frame(seen: TracebackSeen) -> str:
     return place_in(seen.frames[-1]) if seen.frames else ""
-
-
-def _exception(seen: TracebackSeen) -> str:
-    if HEADER in seen.message:  # of another process: its last line is what went wrong there
-        return in_short(seen.message.strip().rpartition("\n")[2])
-    name = seen.exception.rpartition(".")[2]
-    message = in_short(seen.message)
-    return f"{name}: {message}" if message else name

@@ -16,13 +16,17 @@ from holdfast.diagnose.log_records import in_short, text_of
 from holdfast.model.cluster import INDEX_DIGITS_MAX, TaskId, is_plain_name
 from holdfast.model.facts import LogLine, TracebackSeen
 from holdfast.model.findings import Cause
+from holdfast.model.log_names import task_in_name
 from holdfast.model.named_tasks import named_tasks, tasks_in
 from holdfast.model.pattern import Pattern, WhichOf
+from holdfast.model.tracebacks import own_frames
 from holdfast.model.wording import Weight, Words
 
 _RANK = Pattern(r"(?i)\brank(?:s|\(s\))?[ \t:=#\[]*(\d+)")
 _PLACE_LENGTH_MAX = 120
 ADDRESS_WITHIN = 1_000
+# Who could not listen is told by the log's name, also where two logs claim to be of one task.
+LISTENS = "port-conflict"
 _DEVICES = frozenset({"cpu", "cuda", "gpu", "tpu", "xpu"})  # written as tasks are: gpu:0
 _MAPPED = "::ffff:"
 _NO_CLUSTER = "localhost"  # TensorFlow's name for a task that is alone
@@ -69,11 +73,18 @@ class Vocabulary:
             name, cause, words = self._listed[place]
             found = words.pattern.search(text)
             if found is not None and not (words.unless and words.unless.search(text)):
+                if words.own_line and not _is_led_to(fact, words.own_line):
+                    continue
                 yield _hit(name, cause, words, fact, found)
 
     @cached_property
     def _which(self) -> WhichOf:
         return WhichOf(words.pattern for _, _, words in self._listed)
+
+
+def _is_led_to(fact: LogLine | TracebackSeen, own_line: Pattern) -> bool:
+    own = own_frames(fact.frames) if isinstance(fact, TracebackSeen) else []
+    return bool(own) and own_line.search(own[-1]) is not None
 
 
 def _telling(hit: Hit) -> tuple[int, bool]:
@@ -112,6 +123,8 @@ def _hit(name: str, cause: Cause, words: Words, fact: LogLine | TracebackSeen, f
         place = address_in(in_short(text_of(fact), length_max=ADDRESS_WITHIN)) or place
     if culprit is None and not named and cause.family in IN_A_DEVICE:
         place = device_in(text_of(fact)) or place
+    if culprit is None and cause.family == LISTENS and (culprit := task_in_name(fact.source)):
+        place = ""
     return Hit(
         name=name,
         cause=cause,

@@ -1,6 +1,7 @@
 """What is to blame where it is no task: a line of a program, an address, a host."""
 
 from holdfast.model.facts import LogLine, TracebackSeen
+from holdfast.model.origin import origin_of
 from holdfast.model.pattern import Pattern
 from holdfast.model.tracebacks import own_frames, place_in
 
@@ -13,8 +14,6 @@ AT_AN_ADDRESS = frozenset(
 )
 IN_A_DEVICE = frozenset({"oom-accelerator", "gpu-fault"})
 _INTERRUPT = Pattern(r"^(?:KeyboardInterrupt|SystemExit)$")  # not the doing of the line it met
-# The traceback that another process sent, inside a message.
-_INNER_FRAME = Pattern(r'File "([^"]+)", line (\d+), in (\S+)')
 _DEFINED_AT = Pattern(r"\bdefined at ([^\s()]+:\d+)\)")
 _PORT = r"[0-9]{2,5}"
 # The most exact first. A file and its line are no address, though both have a colon.
@@ -50,9 +49,7 @@ def place_of(seen: LogLine | TracebackSeen) -> str:
         return _defined_at(seen.text)
     if _INTERRUPT.search(seen.exception):
         return ""
-    inner = [f"{found.group(1)}:{found.group(2)} " for found in _INNER_FRAME.each(seen.message)]
-    frames = own_frames(inner) or own_frames(seen.frames)
-    return place_in(frames[-1]) if frames else _defined_at(seen.message)
+    return origin_of(seen).place
 
 
 def _defined_at(message: str) -> str:

@@ -12,8 +12,10 @@ from holdfast.model.standing import is_ready
 from holdfast.model.watch_facts import StepsSeen, TaskSampled, TaskStill
 from holdfast.model.words import seconds_text
 
-# What a proven cause makes of its culprit.
+# What a proven cause makes of its culprit. `standing` accuses nobody: others wait for it, or it
+# takes no step, and no cause says why.
 STATE_OF = {
+    "keeps-waiting": "standing",
     "stopped": "stopped",
     "stuck-on-storage": "stuck-on-storage",
     "user-deadlock": "deadlocked",
@@ -36,7 +38,8 @@ class TaskState:
 
 def task_states(evidence: Evidence, findings: Sequence[Finding]) -> dict[TaskId, TaskState]:
     """One state for each task of the job."""
-    found = {task: state for finding in findings for task, state in _from(finding)}
+    special_last = sorted(findings, key=lambda finding: not finding.cause.general)
+    found = {task: state for finding in special_last for task, state in _from(finding)}
     return {
         task: _ended(evidence, task) or found.get(task) or _alive(evidence, task)
         for task in evidence.tasks

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 
+from holdfast.diagnose.healthy import blocked_start, fell_idle, got_on, is_run
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
+    Attached,
     AttemptEnded,
     OutputEnded,
+    PeersListed,
     ProbeBlind,
     StartBlocked,
     TaskStarted,
     UnknownFact,
 )
-from holdfast.model.findings import Finding
+from holdfast.model.findings import Finding, Severity
 from holdfast.model.log_facts import LogsGiven
 from holdfast.model.signals import signal_name
+from holdfast.model.words import WHETHER_FINISHED, listed, wait
 
 
 def what_stays_unknown(evidence: Evidence, findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -26,6 +30,9 @@ def what_stays_unknown(evidence: Evidence, findings: Sequence[Finding]) -> tuple
         *(note for given in evidence.of(LogsGiven) for note in given.notes),
         *(("what happened: the logs are empty",) if are_empty(evidence) else ()),
         *_unfinished(evidence),
+        *_unproven(evidence, findings),
+        *_training(evidence, findings),
+        *_whom_they_seek(evidence, findings),
     )
 
 
@@ -36,9 +43,12 @@ def are_empty(evidence: Evidence) -> bool:
 
 
 def _unexplained(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
-    explained = {finding.proof.culprit for finding in findings}
-    explained |= {finding.proof.seen_at for finding in findings}
-    explained |= {echo.task for finding in findings for echo in finding.echoes}
+    reasons = [
+        one for one in findings if not one.cause.last_resort or one.severity is Severity.ERROR
+    ]
+    explained = {finding.proof.culprit for finding in reasons}
+    explained |= {finding.proof.seen_at for finding in reasons}
+    explained |= {echo.task for finding in reasons for echo in finding.echoes}
     for failure in evidence.failures():
         if failure.task not in explained:
             number = failure.signal
@@ -60,8 +70,8 @@ def _absent(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _blind(evidence: Evidence) -> Iterator[str]:
-    """A probe that saw nothing because it could not look matters only when somebody died."""
-    if any(evidence.failures()) or evidence.unseen_ends():
+    """A probe that saw nothing because it could not look matters when somebody died, or hangs."""
+    if any(evidence.failures()) or evidence.unseen_ends() or any(evidence.of(Attached)):
         for fact in evidence.of(ProbeBlind):
             yield f"{fact.probe}: {fact.why}"
 
@@ -76,6 +86,57 @@ def _unread(evidence: Evidence) -> Iterator[str]:
     unknown = sum(1 for _ in evidence.of(UnknownFact))
     if unknown:
         yield f"{unknown} facts of a newer Holdfast, which this one cannot read"
+
+
+def _unproven(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
+    """Who ran, and was never seen to get on: nobody may call that healthy."""
+    if not is_run(evidence):
+        return
+    if (waits := blocked_start(evidence)) is not None:
+        yield f"how it would have gone on: it was stopped at its start, when {waits.says}"
+        return
+    explained = {finding.proof.culprit for finding in findings}
+    explained |= {echo.task for finding in findings for echo in finding.echoes}
+    # Where nobody alone is to blame, the finding is about those whose facts prove it.
+    nobodys = [one for one in findings if one.proof.culprit is None and one.is_of_standstill]
+    explained |= {fact.task for finding in nobodys for fact in finding.proof.facts}
+    started = {fact.task for fact in evidence.of(TaskStarted)}
+    for task in evidence.tasks:
+        silent = task in started and not got_on(evidence, task) and task not in explained
+        if silent and evidence.failure_of(task) is None and task not in evidence.unseen_ends():
+            idle = fell_idle(evidence, task)
+            why = (
+                "it did nothing any more when it was stopped"
+                if idle
+                else "nothing shows that it got on"
+            )
+            yield f"how {task} fared: {why}"
+
+
+def _training(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
+    """Of a cluster that somebody else has started: servers answer also where nobody trains."""
+    severities = {finding.severity for finding in findings}
+    if not any(evidence.of(Attached)) or Severity.ERROR in severities:
+        return
+    trainers = [task for task in evidence.tasks if task.trains]
+    unseen = [task for task in trainers if not got_on(evidence, task)]
+    if unseen == trainers and not severities - {Severity.INFO}:
+        yield f"{WHETHER_FINISHED}it trains: its servers answer, and nothing here shows a step"
+        return
+    told = {fact.task for finding in findings for fact in finding.proof.facts}
+    if left := [task for task in unseen if task not in told]:
+        yield f"how {listed(left)} fared: nothing here shows a step"
+
+
+def _whom_they_seek(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
+    """Tasks that wait for somebody, who may be none of those that we were told of."""
+    last = {fact.task: fact for fact in evidence.of(PeersListed)}
+    seek = [task for task, fact in last.items() if task is not None and not fact.answered]
+    if seek and not findings:
+        yield (
+            f"for whom {listed(seek)} {wait(len(seek))}: name all addresses, or the TF_CONFIG of"
+            " a task; their own logs name the one they wait for"
+        )
 
 
 def _unfinished(evidence: Evidence) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from holdfast.diagnose.log_children import failed_children
 from holdfast.diagnose.log_ends import LogEnds
 from holdfast.diagnose.log_records import in_short, records, text_of
 from holdfast.model.cluster import TaskId
@@ -27,11 +28,13 @@ def unusual(evidence: Evidence) -> tuple[Unusual, ...]:
 def is_troubled(evidence: Evidence) -> bool:
     """Whether something is clearly wrong, whatever it is: nobody may call this healthy.
 
-    What was survived, and what is said after a good end, is not.
+    What was survived, what is said after a good end, and what only a child ended over, is not.
     """
     ends = LogEnds(evidence)
+    outlived = {id(seen) for chain in failed_children(evidence) for seen in chain}
     return any(
         _sounds_bad(fact)
+        and id(fact) not in outlived
         and not ends.goes_on_after(fact)
         and not ends.finished(fact.task, fact.source)
         for fact in records(evidence.facts)

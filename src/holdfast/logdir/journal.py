@@ -1,19 +1,17 @@
 """The journal of a run: one writer appends facts, anybody may read or follow them."""
 
-import errno
-import fcntl
 import os
 from typing import Protocol, Self
 
-from holdfast.logdir import private_files as private
 from holdfast.logdir.filesystem import filesystem_of, is_shared
+from holdfast.logdir.journal_lock import lock_journal
 from holdfast.logdir.journal_segments import SEGMENTS, SegmentJournal, SegmentReader
 from holdfast.logdir.journal_sqlite import DATABASE, SqliteJournal, folder_of
 from holdfast.logdir.journal_sqlite_read import SqliteReader
-from holdfast.logdir.private_files import read_errors, write_errors
+from holdfast.logdir.private_files import read_errors
 from holdfast.logdir.replay import Reading, Replay
 from holdfast.logdir.run_dir import RunDir
-from holdfast.model.errors import MissingInput, NotOurs, StorageFailed
+from holdfast.model.errors import MissingInput
 from holdfast.model.facts import Fact
 
 __all__ = [
@@ -25,10 +23,8 @@ __all__ = [
     "read_journal",
 ]
 
-_LOCK = "journal.lock"
 # SQLite refuses paths beyond 512 bytes, and adds an ending to ours.
 _SQLITE_PATH_BYTES_MAX = 480
-_NO_LOCKS_HERE = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL})
 
 
 class Journal(Protocol):
@@ -53,7 +49,7 @@ def open_journal(run_dir: RunDir, *, shared: bool | None = None) -> Journal:
     A journal that exists keeps its kind of store, whatever `shared` says: split in two, it
     would have no order.
     """
-    lock_fd = _lock(run_dir)
+    lock_fd = lock_journal(run_dir)
     try:
         if _has(run_dir, SEGMENTS):
             return SegmentJournal(run_dir, lock_fd)
@@ -144,41 +140,3 @@ def _needs_segments(run_dir: RunDir, shared: bool | None) -> bool:  # noqa: FBT0
     if shared is None:
         shared = is_shared(filesystem_of(run_dir.path))
     return shared or len(os.fsencode(folder_of(run_dir))) > _SQLITE_PATH_BYTES_MAX
-
-
-def is_being_written(run_dir: RunDir) -> bool:
-    """Whether somebody holds the journal: a run that is under way, not one that broke off."""
-    try:
-        fd = os.open(_LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=run_dir.fd)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-    return False
-
-
-def _lock(run_dir: RunDir) -> int:
-    """Held as long as the descriptor is open; the kernel drops it when we die."""
-    with write_errors(run_dir.place(_LOCK)):
-        fd = private.open_for_append(_LOCK, dir_fd=run_dir.fd)
-    try:
-        # On NFS the kernel turns this into a lock that all hosts see.
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(fd)
-        if error.errno in _NO_LOCKS_HERE:
-            raise StorageFailed(
-                f"{run_dir.path} lies on a file system without locks",
-                do="mount it with locks (Lustre: -o flock), or choose another run directory",
-            ) from error
-        raise NotOurs(
-            f"another process writes the journal in {run_dir.path}",
-            do="stop that run first, or choose another run directory",
-        ) from error
-    return fd

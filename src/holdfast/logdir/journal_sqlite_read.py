@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from holdfast.logdir.journal_carve import (
     ends_inside_a_page,
     last_commits,
 )
+from holdfast.logdir.journal_lock import is_being_written
 from holdfast.logdir.journal_sqlite import DATABASE, WAL, database_uri, folder_of
 from holdfast.logdir.private_files import read_errors
 from holdfast.logdir.replay import Reading
@@ -23,6 +25,7 @@ from holdfast.logdir.run_dir import RunDir
 from holdfast.model.errors import BadInput, StorageFailed
 
 _BUSY_WAIT_S = 5.0
+LATE_LOOKS, LATE_LOOK_S = 40, 0.05  # two seconds
 _CACHE_KIB = 1024
 _FORWARD = "SELECT seq, crc, record FROM facts WHERE seq > ? ORDER BY seq"
 _BACKWARD = "SELECT seq, crc, record FROM facts WHERE seq > ? ORDER BY seq DESC"
@@ -79,7 +82,7 @@ class SqliteReader:
                 raise _damaged("no table of facts")
             else:
                 reading.note(f"{place} is empty: nothing was written, or all of it was lost")
-            if commits_are_lost(newest, reading):
+            if commits_are_lost(newest, reading) and not self._come_late(newest, reading):
                 self._salvage(reading, f"{WAL} is damaged")
             # Under a writer's hand the log would have grown by now.
             elif ends_inside_a_page(wal_bytes) and wal_bytes == _size_of(self._run_dir, WAL):
@@ -107,6 +110,17 @@ class SqliteReader:
                 raise _damaged("facts out of order")
             self._seq = seq
             reading.add(crc, record)
+
+    def _come_late(self, newest: bytes, reading: Reading) -> bool:
+        """A writer that lost its core between pages and their index: nobody sees them before."""
+        for _ in range(LATE_LOOKS):
+            if self._opened is None or not is_being_written(self._run_dir):
+                return False
+            time.sleep(LATE_LOOK_S)
+            self._read_forward(self._opened.connection, reading)
+            if not commits_are_lost(newest, reading):
+                return True
+        return False
 
     def _salvage(self, reading: Reading, why: str) -> None:
         """Behind the damage: what SQLite reads from the end, then whatever looks like a record."""

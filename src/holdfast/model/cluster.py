@@ -2,7 +2,7 @@
 
 import json
 import string
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from holdfast.model.errors import BadInput
@@ -44,6 +44,12 @@ class TaskId:
         if not (is_plain_name(role) and plain):
             raise BadInput(f"{text!r} is not a task", do="write role:index, such as worker:3")
         return cls(role, int(index))
+
+
+def chief_of(tasks: Collection[TaskId]) -> TaskId:
+    """Worker 0 leads where there is no chief."""
+    chief = TaskId("chief", 0)
+    return chief if chief in tasks else TaskId("worker", 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,27 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from holdfast.model import facts, log_facts, program_facts, recovery_facts, told_facts, watch_facts
+from holdfast.model import (
+    activity_facts,
+    facts,
+    finding_facts,
+    log_facts,
+    program_facts,
+    recovery_facts,
+    told_facts,
+    watch_facts,
+)
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import BadInput
 from holdfast.model.facts import SCHEMA_VERSION, Fact, UnknownFact
 
+_MODULES = (
+    *(activity_facts, facts, finding_facts, log_facts, program_facts),
+    *(recovery_facts, told_facts, watch_facts),
+)
 _KINDS: dict[str, type[Fact]] = {
     kind.__name__: kind
-    for module in (facts, log_facts, program_facts, recovery_facts, told_facts, watch_facts)
+    for module in _MODULES
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, Fact) and kind not in {Fact, UnknownFact}
 }

@@ -95,10 +95,9 @@ def owner(spec: SpecRead | SpecUnreadable) -> str:
 def owners(specs: Sequence[SpecRead | SpecUnreadable]) -> str:
     """All of them, the first three by name."""
     several_hosts = len({spec.host for spec in specs}) > 1
-    return listed(
-        [owner(spec) + (f" on {spec.host}" if several_hosts else "") for spec in specs[:NAMED_MAX]],
-        total=len(specs),
-    )
+    where = [f" on {spec.host}" if several_hosts and spec.host else "" for spec in specs]
+    named = zip(specs[:NAMED_MAX], where, strict=False)
+    return listed([owner(spec) + host for spec, host in named], total=len(specs))
 
 
 def clauses(says: Sequence[str]) -> str:

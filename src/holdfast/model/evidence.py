@@ -2,11 +2,12 @@
 
 import math
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar, cast
 
+from holdfast.model.activity_facts import ActivitySeen
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import (
     AttemptStarted,
@@ -26,20 +27,26 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.told_facts import ExceptionLeft
 from holdfast.model.watch_facts import (
     LinkSeen,
+    LinksSampled,
     StacksSeen,
     TaskMoves,
     TaskSampled,
     TaskSlow,
     TaskStill,
+    TaskWaits,
 )
 
 FactKind = TypeVar("FactKind", bound=Fact)
+Answer = TypeVar("Answer")
 CHIEF = TaskId("chief", 0)
 IGNORED = "Exception ignored in"  # Python's words above a traceback that ends nobody
 SHELL_SIGNAL_BASE = 128
 SIGNAL_MAX = 64
 LAST_WORD_LENGTH = 200  # enough to know a line again, and less than last words are cut to
-LOOKS = (LinkSeen, ProcessSeen, StacksSeen, TaskMoves, TaskSampled, TaskSlow, TaskStill)
+LOOKS = (
+    *(ActivitySeen, LinkSeen, LinksSampled, ProcessSeen, StacksSeen),
+    *(TaskMoves, TaskSampled, TaskSlow, TaskStill, TaskWaits),
+)
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})  # what we end tasks with
 
 
@@ -57,6 +64,8 @@ class Evidence:
             self._by_kind.setdefault(type(fact), []).append(fact)
             self._by_task.setdefault((type(fact), fact.task), []).append(fact)
         self.tasks = self._all_tasks()
+        self._ending_s = _ending_s(self.facts)
+        self._answers: dict[object, object] = {}
         self._failures = tuple(found for task in self.tasks if (found := self.failure_of(task)))
 
     def of(self, kind: type[FactKind], task: TaskId | None = None) -> Iterator[FactKind]:
@@ -105,7 +114,13 @@ class Evidence:
 
     def ending_s(self) -> float:
         """When the tasks began to be ended: what is seen later says nothing of the job."""
-        return _ending_s(self.facts)
+        return self._ending_s
+
+    def once(self, ask: "Callable[[Evidence], Answer]") -> Answer:
+        """What a question comes to that many ask: these facts never change."""
+        if ask not in self._answers:
+            self._answers[ask] = ask(self)
+        return cast("Answer", self._answers[ask])
 
     @cached_property
     def while_running(self) -> "Evidence":

@@ -31,6 +31,8 @@ class AttemptStarted(Fact):
     began_unix_s: float  # the wall clock when at_s was 0
     tasks: tuple[str, ...]
     holdfast: str
+    hang_after_s: float = 0.0  # a standstill of so long is an error; 0: nobody said
+    start_deadline_s: float = 0.0  # by then the cluster must be up; 0: it may take for ever
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,7 @@ class TracebackSeen(Fact):
     line: int = 0
     offset: int = 0
     source: str = ""
+    follows: str = ""  # the traceback above it: as its "cause", or in the "context" of handling it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

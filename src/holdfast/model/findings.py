@@ -7,6 +7,7 @@ from enum import StrEnum
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
+from holdfast.model.finding_facts import FindingTakenBack
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Remedy
 from holdfast.model.wording import Words
@@ -26,9 +27,15 @@ class Confidence(StrEnum):
 
 
 class Severity(StrEnum):
-    ERROR = "error"
+    """How grave it is. A notice says who keeps whom waiting, and accuses nobody."""
+
+    ERROR = "error"  # it cannot end by itself, or has lasted beyond the job's own limit
     WARNING = "warning"
+    NOTICE = "notice"
     INFO = "info"
+
+
+GRAVITY = (Severity.INFO, Severity.NOTICE, Severity.WARNING, Severity.ERROR)
 
 
 class Verdict(StrEnum):
@@ -52,6 +59,7 @@ class Proof:
     place: str = ""  # what is to blame where that is no task: a host, a device, a file and line
     symptom: bool = False  # only the aftermath of something: a root cause elsewhere explains it
     remedy: Remedy | None = None  # None: as the cause has it
+    survived: bool = False  # it took a worker, and the training was done without that one
 
     @property
     def since_s(self) -> float:
@@ -82,6 +90,8 @@ class Cause:
     preview: bool = True  # reported, never acted on, until the bench has proven it
     severity: Severity = Severity.ERROR
     last_resort: bool = False  # silent where any other cause is proven of the same task
+    general: bool = False  # it only tells who stands where: any other cause explains it better
+    leaves_doubt: bool = False  # its warning says that the job may have failed: not healthy
     live: bool = False  # seen in running tasks: once these are ended, what held until then counts
 
 
@@ -114,6 +124,11 @@ class Finding:
         return self.proof.remedy or self.cause.remedy
 
     @property
+    def is_of_standstill(self) -> bool:
+        """Whether it says why something stands still: slowness and load do not."""
+        return self.severity is Severity.ERROR or self.proof.exit_code == HUNG_CODE
+
+    @property
     def is_echo(self) -> bool:
         """Whether it is an aftermath: a root cause elsewhere explains it."""
         return self.cause.echo or self.proof.symptom
@@ -140,3 +155,4 @@ class Diagnosis:
     unknown: tuple[str, ...] = ()
     broken: Mapping[str, str]  # rules that crashed: they prove nothing, and hide nothing
     unusual: tuple[Unusual, ...] = ()  # of logs that prove no cause, and are not well
+    taken_back: tuple[FindingTakenBack, ...] = ()  # told while it ran, and no longer true

@@ -34,13 +34,13 @@ def variables(framework: str, cluster: ClusterSpec, task: TaskId) -> dict[str, s
             "JAX_NUM_PROCESSES": str(total),
             "JAX_PROCESS_ID": str(number),
         }
-    hosts = [_host(cluster.addresses[member]) for member in members]
+    hosts = [host_of(cluster.addresses[member]) for member in members]
     return {
         "RANK": str(number),
         "WORLD_SIZE": str(total),
         "LOCAL_RANK": str(hosts[:number].count(hosts[number])),
         "LOCAL_WORLD_SIZE": str(hosts.count(hosts[number])),
-        "MASTER_ADDR": _host(first),
+        "MASTER_ADDR": host_of(first),
         "MASTER_PORT": first.rpartition(":")[2],
     }
 
@@ -58,5 +58,5 @@ def moved(
     return {name: value for name, value in new.items() if env.get(name) == old.get(name)}
 
 
-def _host(address: str) -> str:
+def host_of(address: str) -> str:
     return address.rpartition(":")[0].strip("[]")

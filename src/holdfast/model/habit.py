@@ -81,16 +81,24 @@ class Habit:
         """The longest pause that it usually makes; 0 as long as there is no habit."""
         if not self.is_known:
             return 0.0
-        return max(self.pace_s, self._longest_s(at_s))
+        return max(self.pace_s, self.longest_s(at_s))
+
+    def longest_s(self, at_s: float) -> float:
+        """The longest pause that it ever made; one of an hour ago counts half."""
+        return max((_faded(pause, at_s) for pause in self._pauses), default=0.0)
+
+    def late_s(self, at_s: float) -> float:
+        """How late our own looks were lately: so much more patience is due."""
+        return self._late_s if at_s < self._late_until_s else 0.0
 
     def limit_s(self, at_s: float) -> float:
         """How long it must be still before that is worth a word; infinite without a habit."""
         if not self.is_known:
             return math.inf
-        late_s = self._late_s if at_s < self._late_until_s else 0.0
+        late_s = self.late_s(at_s)
         if self.gaps < GAPS_FEW:
-            return max(FEW_FLOOR_S, FEW_PATIENCE * self._longest_s(at_s)) + late_s
-        pace_s, longest_s = self.pace_s, self._longest_s(at_s)
+            return max(FEW_FLOOR_S, FEW_PATIENCE * self.longest_s(at_s)) + late_s
+        pace_s, longest_s = self.pace_s, self.longest_s(at_s)
         uneven_s = pace_s * math.exp(DEVIATIONS * self._deviation(pace_s))
         limit_s = max(
             FLOOR_S,
@@ -109,9 +117,6 @@ class Habit:
         self._pauses.append((gap_s, at_s))
         self._pauses.sort(key=lambda pause: -_faded(pause, at_s))
         del self._pauses[PAUSES_KEPT_MAX:]
-
-    def _longest_s(self, at_s: float) -> float:
-        return max((_faded(pause, at_s) for pause in self._pauses), default=0.0)
 
     def _deviation(self, pace_s: float) -> float:
         """Of the logarithms of gaps, as far as looks that are so far apart can tell."""

@@ -8,9 +8,11 @@ from holdfast.model.error_like import ERROR_LIKE_HEARS, is_error_like
 from holdfast.model.facts import LastWords, LogLine, OutputEnded, TracebackSeen
 from holdfast.model.heard import UNTIMED, Heard
 from holdfast.model.log_clock import LogClock, Moment
+from holdfast.model.log_facts import TotalTold
 from holdfast.model.log_origin import HEARS, Clue, clues_in
 from holdfast.model.log_prefix import Said, is_labelled, said_in
 from holdfast.model.log_storms import RawLine, Storms
+from holdfast.model.log_totals import EPOCH_HEAD, last_total
 from holdfast.model.log_tracebacks import BOX_END, Found, Part, Tracebacks, embedded
 from holdfast.model.pattern import AnyOf, Pattern
 from holdfast.model.redact import redact
@@ -44,6 +46,7 @@ ALSO_HEARS = (
     Pattern(r"Traceback \(most recent call last\):"),
     Pattern(r"Exception ignored in|Exception in thread |Error in atexit"),
     Pattern(r"Root Cause(?: \(first observed failure\))?:"),
+    EPOCH_HEAD,
     *HEARS,
     *ERROR_LIKE_HEARS,
 )
@@ -143,6 +146,7 @@ class Hearing:
             line=found.line,
             offset=found.offset,
             source=self.source,
+            follows=found.follows,
         )
         kept = self._first if len(self._first) < TRACEBACKS_FIRST_MAX else self._last
         kept.append(fact)
@@ -215,12 +219,28 @@ class Hearing:
             lines_left_out=self._storms.left_out,
             source=self.source,
         )
-        return Heard(
-            self.source,
-            (*facts, *_last_words(tail, over_s, self.source), *_steps(tail, over_s), ended),
-            tuple(self._clues),
-            span,
+        last_told = (
+            *_last_words(tail, over_s, self.source),
+            *_steps(tail, over_s),
+            *self._total(tail, over_s, head),
         )
+        return Heard(self.source, (*facts, *last_told, ended), tuple(self._clues), span)
+
+    def _total(self, tail: bytes, at_s: float, head: bytes) -> Iterator[TotalTold]:
+        """Whether the training came as far as the log says that it would."""
+        heads = [fact for fact in self._lines if EPOCH_HEAD.search(fact.text)]
+        newest = max(heads, key=lambda fact: fact.line, default=None)
+        lines = tail.decode("utf-8", "replace").split("\n")[len(tail) >= TAIL_BYTES :]
+        first = head.decode("utf-8", "replace").split("\n")
+        known = last_total(lines, head=newest.text if newest else "", first_lines=first)
+        if known.is_reached or known.is_short:
+            yield TotalTold(
+                at_s=at_s,
+                host="",
+                is_reached=known.is_reached,
+                source=self.source,
+                total=known.steps.total if known.steps else 0,
+            )
 
 
 def hear_text(source: str, log: bytes, telling: AnyOf) -> Heard:

@@ -28,6 +28,7 @@ class JobFile:
     grace_s: float | None = None
     keep_bytes: str | int | None = None
     start_deadline_s: float | None = None
+    hang_after_s: float | None = None
     on_failure: str | None = None
     max_relaunches: int | None = None
     checkpoint_dir: str | None = None
@@ -36,6 +37,8 @@ class JobFile:
     launch_for: str | None = None
     guard_hdf5: bool | None = None
     profile_stragglers_s: float | None = None
+    show: str | None = None
+    quiet_tensorflow: bool | None = None
     addresses: Mapping[str, tuple[str, ...]] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -76,9 +79,10 @@ def _as_text(record: dict[str, Any]) -> dict[str, Any]:
 
 _SETTINGS = (
     *("workers", "ps", "chief", "evaluator", "run_dir", "grace_s", "keep_bytes"),
-    *("start_deadline_s", "addresses"),
+    *("start_deadline_s", "hang_after_s", "addresses"),
     *("on_failure", "max_relaunches", "checkpoint_dir", "dry_run"),
     *("preempt_signal", "launch_for", "guard_hdf5", "profile_stragglers_s"),
+    *("show", "quiet_tensorflow"),
 )
 
 

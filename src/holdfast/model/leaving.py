@@ -7,7 +7,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.facts import TracebackSeen
 from holdfast.model.stack_rounds import APART_S, looks_at, still_at
 from holdfast.model.stacks import Frame, frame_of, frames_of, main_thread, unmoved
-from holdfast.model.watch_facts import StacksSeen, TaskStill
+from holdfast.model.watch_facts import StacksSeen, TaskStill, ThreadStack
 
 PROGRAM = "<module>"  # Python's name for the program itself, the outermost of its frames
 RUNNERS = 3  # frames of `python -m` that may stand around it
@@ -29,7 +29,8 @@ def cannot_leave(evidence: Evidence, task: TaskId, seen: TracebackSeen) -> Canno
     if evidence.exit_of(task) is not None or not _ended_the_program(seen):
         return None
     rounds = unmoved(looks_at(evidence, task), over_s=APART_S)
-    at = _farewell(rounds[-1]) if rounds else None
+    main = main_thread(rounds[-1]) if rounds else None
+    at = farewell(main) if main else None
     if at is None:
         return None
     still = still_at(evidence, task, rounds[-1].at_s)
@@ -39,10 +40,9 @@ def cannot_leave(evidence: Evidence, task: TaskId, seen: TracebackSeen) -> Canno
     return CannotLeave(rounds[-1], still, at)
 
 
-def _farewell(look: StacksSeen) -> Frame | None:
+def farewell(main: ThreadStack) -> Frame | None:
     """Where the main thread stands, if its program has returned: what atexit or threading call."""
-    main = main_thread(look)
-    frames = frames_of(main) if main else ()
+    frames = frames_of(main)
     if not frames or len(frames) > FRAMES_MAX:
         return None
     over = all(frame.is_library and frame.name != PROGRAM for frame in frames)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import cast
 
 from holdfast.model.cluster import TaskId
+from holdfast.model.core_time import able_to_run_s
 from holdfast.model.evidence import CHIEF, Evidence
 from holdfast.model.facts import ProcessSeen
 from holdfast.model.watch_facts import LinkSeen
@@ -17,6 +18,7 @@ LOSSY = 2  # times in a minute: one may be a moment in which a host had no time
 # Where what was sent again got through before, packets are lost at random: waiting longer
 # proves little, so that two directions must fail together, or one for very long.
 SURE_IF_LOSSY_TWICE, SURE_IF_LOSSY = ((5, 8.0),), ((8, 30.0),)
+ROUNDED_S = 0.001
 SUSPECT = 2  # times: too few to accuse, enough to tell who is the centre of it
 REPEATED_S = 15.0  # a link that does not flow is told every 5 s; later than this it is over
 GAVE_UP_S = 15.0  # what fails within this after a cut, fails over it
@@ -57,16 +59,16 @@ def cuts(evidence: Evidence) -> list[Cut]:
     for spell in spells:
         pair = frozenset({spell.facts[0].task, spell.facts[0].peer})
         ends[pair] = ends.get(pair, 0) + 1
-    made = [_cut(spell, ends) for spell in spells if spell.facts[0].task]
+    made = [_cut(evidence, spell, ends) for spell in spells if spell.facts[0].task]
     made.sort(key=lambda cut: (cut.sure, -cut.first.at_s))
     return list({(cut.sender, cut.receiver): cut for cut in made}.values())
 
 
-def _cut(spell: _Spell, ends: dict[frozenset[TaskId | None], int]) -> Cut:
+def _cut(evidence: Evidence, spell: _Spell, ends: dict[frozenset[TaskId | None], int]) -> Cut:
     worst = max(spell.facts, key=lambda fact: (fact.retransmits, fact.lasting_s))
     sender, receiver = cast("TaskId", worst.task), worst.peer
     count = ends[frozenset({sender, receiver})]
-    sure = any(_is_sure(fact, ends=count) for fact in spell.facts)
+    sure = any(_is_sure(evidence, fact, ends=count) for fact in spell.facts)
     return Cut(sender, receiver, spell.facts[0], worst, sure)
 
 
@@ -126,11 +128,22 @@ def _finished_after(evidence: Evidence, last: LinkSeen) -> bool:
     )
 
 
-def _is_sure(fact: LinkSeen, *, ends: int) -> bool:
+def _is_sure(evidence: Evidence, fact: LinkSeen, *, ends: int) -> bool:
+    """Only time in which both could run counts, by what was known then.
+
+    The kernel acknowledges nothing for a task that lost its core in the middle of a read. A later
+    measure is of a longer time than these seconds: it must not undo what was sure.
+    """
     enough = SURE
     if fact.recovered >= LOSSY:
         enough = (*SURE_IF_LOSSY, *(SURE_IF_LOSSY_TWICE if ends > 1 else ()))
-    return any(fact.retransmits >= again and fact.lasting_s >= for_s for again, for_s in enough)
+    since_s = fact.at_s - fact.lasting_s
+    able_s = min(
+        able_to_run_s(evidence, task, since_s=since_s, until_s=fact.at_s, known_s=fact.at_s)
+        for task in (fact.task, fact.peer)
+    )
+    # Within the rounding of both, not less than what was seen.
+    return any(fact.retransmits >= again and able_s + ROUNDED_S >= for_s for again, for_s in enough)
 
 
 def centres(found: list[Cut]) -> Iterator[tuple[TaskId, list[Cut]]]:

@@ -11,3 +11,12 @@ class LogsGiven(Fact):
 
     sources: tuple[str, ...]
     notes: tuple[str, ...] = ()  # what could not be told of them: whose one is, which clock is off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalTold(Fact):
+    """A log announces how far its training is to go, and ends there, or clearly short of it."""
+
+    is_reached: bool
+    source: str
+    total: int = 0  # of steps, where it announces so many

@@ -7,6 +7,9 @@ NAME_LENGTH_MAX = 1_000
 _ROLES = r"chief|worker|ps|evaluator|master|rank|trainer|jax_worker|process|proc|task"
 _INDEXED = Pattern(rf"(?i)(?:^|[^a-z])(?P<role>{_ROLES})[-_:.=]?(?P<index>\d+)(?:[^0-9a-z]|$)")
 _ALONE = Pattern(r"(?i)(?:^|[^a-z])(?P<role>chief|evaluator|master)(?:[^a-z]|$)")
+_SHORT = Pattern(
+    r"(?i)^w(?P<index>\d{1,5})(?:\.[a-z]+)*$"
+)  # `w1.log`, and nothing else in the name
 # `slurm-123_4.out` is the output of the fourth task of an array.
 _OF_AN_ARRAY = Pattern(r"^slurm-\d+_(?P<index>\d+)(?:\D|$)")
 # What a program of one kind calls its members, in the words of all.
@@ -37,6 +40,8 @@ def _in_part(part: str) -> TaskId | None:
     found = list(_INDEXED.each(part))
     if found:
         return _task(found[-1].group("role").lower(), found[-1].group("index"))
+    if short := _SHORT.search(part):
+        return _task("worker", short.group("index"))
     alone = _ALONE.search(part)
     return _task(alone.group("role").lower(), "0") if alone else None
 

@@ -6,12 +6,13 @@ from enum import StrEnum
 
 from holdfast.model.log_prefix import Said
 from holdfast.model.pattern import Pattern
-from holdfast.model.tracebacks import HEADER, Traceback, TracebackReader
+from holdfast.model.tracebacks import HEADER, LINKS, Traceback, TracebackReader
 
 OPEN_MAX = 64  # at once; of more, the one that has waited longest ends
 IDLE_LINES_MAX = 200  # lines of others, after which a traceback is over
 LINES_MAX = 2_000  # of one traceback
 EMBEDDED_LINES_MAX = 400
+LINK_LINES_MAX = 3  # from the words that join two tracebacks to the header of the second
 _MARGIN = Pattern(r"^ *\| ?")  # before the lines of an ExceptionGroup
 _RULE = Pattern(r"^ *\+[-+]+(?: [\d.]+ -+)?$")  # before, between and after its members
 _MEMBER = Pattern(r"^ *\+[-+]+ \d+ -+$")
@@ -35,6 +36,7 @@ class Found:
     said: Said
     line: int
     offset: int
+    follows: str = ""  # how it hangs together with the one above it
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class _Open:
     lines: int = 0
     touched: int = 0
     indent: str = ""  # before the header, and so before every line that belongs to it
+    follows: str = ""
 
 
 class Part(StrEnum):
@@ -64,6 +67,7 @@ class Tracebacks:
     """Fed with lines; says which of them belong to a traceback, and which tracebacks are whole."""
 
     _open: dict[str, _Open] = field(default_factory=dict)
+    _links: dict[str, tuple[int, str]] = field(default_factory=dict)  # where, and which
     _lines: int = 0
 
     @property
@@ -87,6 +91,8 @@ class Tracebacks:
             return ended, Part.MESSAGE if below else Part.STACK
         group = known is not None and known.group
         ended += self._end(said.speaker)
+        if known is not None and (link := LINKS.get(_without_margin(said.carried).strip())):
+            self._links = {said.speaker: (line, link)}
         if header or (group and _MEMBER.search(said.carried)):
             self._begin(said, line, offset, group=group or "Exception Group" in said.text)
             return ended, Part.STACK
@@ -110,8 +116,10 @@ class Tracebacks:
     def _begin(self, said: Said, line: int, offset: int, *, group: bool) -> None:
         if len(self._open) < OPEN_MAX:
             margin = said.carried[: len(said.carried) - len(said.carried.lstrip())]
+            at, link = self._links.pop(said.speaker, (0, ""))
+            follows = link if line - at <= LINK_LINES_MAX else ""
             self._open[said.speaker] = _Open(
-                said, line, offset, group, touched=self._lines, indent=margin
+                said, line, offset, group, touched=self._lines, indent=margin, follows=follows
             )
 
     def _idle(self) -> Iterator[Found]:
@@ -126,7 +134,7 @@ class Tracebacks:
     def _end(self, speaker: str) -> Iterator[Found]:
         one = self._open.pop(speaker, None)
         if one is not None and (found := one.reader.result()):
-            yield Found(found, one.said, one.line, one.offset)
+            yield Found(found, one.said, one.line, one.offset, one.follows)
 
     def _feed(self, known: _Open, said: Said) -> bool:
         text = _continued(known, said)
@@ -139,13 +147,17 @@ class Tracebacks:
         if known.group:
             if _RULE.search(text):
                 return False
-            margin = _MARGIN.search(text)
-            text = text[margin.end() :] if margin else text
+            text = _without_margin(text)
             if text.endswith(HEADER):
                 return False
         known.lines += 1
         known.after_frame = text.lstrip().startswith(_FRAME)
         return known.reader.take(text)
+
+
+def _without_margin(text: str) -> str:
+    margin = _MARGIN.search(text)
+    return text[margin.end() :] if margin else text
 
 
 def _continued(known: _Open, said: Said) -> str | None:
@@ -194,4 +206,5 @@ def embedded(said: Said, *, line: int, offset: int) -> list[Found]:
     for number, text in enumerate(inside.split("\n")[:EMBEDDED_LINES_MAX]):
         one = Said(text=text, carried=text)
         found += reading.take(one, line=line, offset=offset + number)[0]
-    return [Found(one.traceback, said, line, one.offset) for one in (*found, *reading.end())]
+    found += reading.end()
+    return [Found(one.traceback, said, line, one.offset, one.follows) for one in found]

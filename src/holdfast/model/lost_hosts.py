@@ -1,8 +1,8 @@
 """Hosts with all their tasks out of reach, by what is sent to them in vain and by looks."""
 
 from holdfast.model.address import Address, is_loopback, parse_address
-from holdfast.model.cluster import TaskId
-from holdfast.model.evidence import CHIEF, Evidence
+from holdfast.model.cluster import TaskId, chief_of
+from holdfast.model.evidence import Evidence
 from holdfast.model.facts import PathProbed, TaskStarted
 from holdfast.model.link_cuts import Cut
 from holdfast.model.path import Outcome
@@ -37,7 +37,7 @@ def lost_hosts(evidence: Evidence, found: list[Cut]) -> dict[str, list[Cut]]:
     """
     hosts = hosts_of(evidence)
     lost: dict[str, list[Cut]] = {}
-    for host in sorted(set(hosts.values()) - {hosts.get(_leader(evidence.tasks), "")}):
+    for host in sorted(set(hosts.values()) - {hosts.get(chief_of(evidence.tasks), "")}):
         there = {task for task, place in hosts.items() if place == host}
         across = [
             cut
@@ -74,7 +74,3 @@ def _nothing_answers(looks: list[PathProbed]) -> bool:
     return len(looks) > 1 or (
         looks[0].outcome == Outcome.UNREACHABLE and NO_WAY.search(looks[0].says) is not None
     )
-
-
-def _leader(tasks: tuple[TaskId, ...]) -> TaskId:
-    return CHIEF if CHIEF in tasks else TaskId("worker", 0)

@@ -11,16 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from holdfast.model.habit import FLOOR_S, Habit
+from holdfast.model.habit import FEW_PATIENCE, FLOOR_S, GAPS_FEW, Habit
+from holdfast.model.idleness import Spell
 
 BUSY_SHARE = 0.2  # of a core, by the main thread alone
 WORKING_SHARE = 0.02  # of a core, by all threads: a server that only waits uses less
 IDLE_SHARE = 0.03
 UNBEGUN_S = 10.0  # stillness without any CPU that is worth a look, however early
 NOISE = 30  # wake-ups that are so many times rarer than usual are not those of its steps
+POLLING = 8  # so many times rarer, and without any work: it only looks whether it may go on
 RATE_CHANGED = 2.0
 LOOKS_KEPT, RATES_KEPT, NOW_LOOKS = 64, 31, 4
 STEPS_BEGUN = 2
+UNSTEPPED_S = 20.0  # after its first steps, and no other one is told
 EVEN_GAPS, EVEN_S, EVEN_FACTOR = 4, 20.0, 2.5
 SERVING_LOOKS = 10
 
@@ -87,7 +90,9 @@ class Movement:
         self._used.append((at_s, signs.cpu_s))
         rate = signs.wakes / elapsed_s
         self._now.append(rate)
-        woke = signs.wakes >= self._wakes_needed(elapsed_s)
+        polls = rate * POLLING < self.wake_rate and used_s < IDLE_SHARE * elapsed_s
+        enough = signs.wakes >= self._wakes_needed(elapsed_s) and not polls
+        woke = enough or (signs.stepped and signs.wakes > 0)
         busy = signs.run_share >= BUSY_SHARE
         if signs.stepped:
             self._stepped(at_s)
@@ -114,6 +119,14 @@ class Movement:
     def wake_rate(self) -> float:
         """How often its main thread usually wakes in a second; 0 before it has begun."""
         return _median(self._rates) if self.begun and self._rates else 0.0
+
+    def unstepped(self, patience: float = 1.0) -> Spell | None:
+        """For how long it has told no step, where there is no habit: once long, it is a spell."""
+        told_s = self.steps.still_s(self._at_s)
+        least_s = max(UNSTEPPED_S, FEW_PATIENCE * self.steps.longest_s(self._at_s))
+        if self.steps.gaps >= GAPS_FEW or told_s < least_s * patience:
+            return None
+        return Spell(self._at_s - told_s, told_s, 0.0, unstepped=True)
 
     def _still_later(self, patience: float) -> Stillness | None:
         at_s = self._at_s

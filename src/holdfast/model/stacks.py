@@ -53,6 +53,12 @@ class Frame:
         return self.function.rpartition(".")[2]
 
     @property
+    def called(self) -> str:
+        """What its caller calls: of a class, its name."""
+        owner, _, name = self.function.rpartition(".")
+        return owner.rpartition(".")[2] if name == "__init__" and owner else name
+
+    @property
     def is_library(self) -> bool:
         return self.file.startswith(_LIBRARY_STARTS)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfast.model.cluster import TaskId
+from holdfast.model.core_time import able_to_run_s, observer_late_s
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptStarted, PathProbed, SocketsSeen, StartBlocked, StopAsked
 from holdfast.model.path import Outcome
@@ -128,7 +129,20 @@ def lasts(evidence: Evidence, standing: Standing) -> bool:
     if standing.look.outcome == Outcome.REFUSED and not over:
         return False  # It may only be late: how late is too late, the deadline says.
     needed_s = GIVEN_UP_S if any(evidence.failures()) else LASTING_S
-    return standing.look.at_s - standing.since_s >= needed_s
+    return lasted_s(evidence, standing) >= needed_s
+
+
+def lasted_s(evidence: Evidence, standing: Standing) -> float:
+    """How long looks have had this outcome, in time in which we and the task could run.
+
+    Who gets no core opens no port and answers nobody. That packets arrive needs none of it.
+    """
+    look, since_s = standing.look, standing.since_s
+    late_s = observer_late_s(evidence, look.host, since_s=since_s, until_s=look.at_s)
+    if look.outcome in CUT:
+        return look.at_s - since_s - late_s
+    able_s = able_to_run_s(evidence, standing.task, since_s=since_s, until_s=look.at_s)
+    return able_s - late_s
 
 
 def anybody_ready(evidence: Evidence) -> bool:

@@ -2,13 +2,14 @@
 
 Keras draws a bar again and again, TensorFlow 1 hooks write `step = 100`, people write `step 120`,
 `[120/5000]` or JSON. A number counts only where such a word stands beside it: times, percentages
-and sizes are numbers, too.
+and sizes are numbers, too. Where there is none, lines that count tell.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from holdfast.model.counted_lines import NOTHING_COUNTED, CountedLines
 from holdfast.model.pattern import Pattern
 
 PIECE_BYTES_MAX = 8_192
@@ -28,6 +29,8 @@ _OTHER = Pattern(
 # The later, the more exact: who tells steps in several ways is believed in the last of them.
 _WORDS = {
     "of": Pattern(rf"\[\s*{_NUMBER}\s*/\s*\d{{1,12}}\s*\]"),
+    # `Epoch 1/5 - 120/5000 - loss: 0.3`
+    "in epoch": Pattern(rf"(?i)\bepoch\s+\d+\s*/\s*\d+\s*[-,|:]\s*{_NUMBER}/\d{{1,12}}\s"),
     "iteration": Pattern(rf"(?i)\b(?:iter|iteration|batch)\b{_SIGN}{_NUMBER}{_END}"),
     # `12%|██ | 12/100 [00:01<00:09`
     "tqdm": Pattern(rf"\d+%\|[^|]*\|\s*{_NUMBER}/\d+\s+\[\d"),
@@ -36,7 +39,8 @@ _WORDS = {
     "saved": Pattern(rf"Saving checkpoints for {_NUMBER} into "),
     "step": Pattern(rf"(?i)\b(?:global[_ ]?)?step\b{_SIGN}{_NUMBER}{_END}"),
 }
-_KINDS = ("epoch", *_WORDS)
+_COUNTED = "counted"
+_KINDS = (_COUNTED, "epoch", *_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,10 @@ class Steps:
     before: int = 0  # what is to be added to it
     epoch: int = 0  # by Keras's words; 0: it does not tell
     is_over: bool = False  # this epoch has been drawn to its end
+    is_fresh: bool = False  # an epoch was named since then, and nothing drawn of it yet
+    earlier: int = 0  # steps of a fit before this one, whose epochs began with 1, too
     passed_over: int = 0  # less exact lines, since the last one of its own kind
+    counted_lines: CountedLines = NOTHING_COUNTED
 
 
 UNTOLD = Steps(step=-1)
@@ -63,9 +70,19 @@ def steps_told(piece: bytes, known: Steps = UNTOLD) -> Steps:
     """
     text = piece[-PIECE_BYTES_MAX:].decode("utf-8", "replace")
     *whole, rest = text.replace("\r", "\n").replace("\b", "\n").split("\n")
-    for line in _telling([*(line + "\n" for line in whole), rest]):
+    telling = _telling([*(line + "\n" for line in whole), rest])
+    for line in telling:
         known = _told_by(without_escapes(line), known)
+    if not telling and (known.step < 0 or known.kind == _COUNTED):
+        for line in whole[-LINES_MAX:]:
+            known = _told_by_count(without_escapes(line), known)
     return known
+
+
+def _told_by_count(line: str, known: Steps) -> Steps:
+    lines, step = known.counted_lines.after(line)
+    known = replace(known, counted_lines=lines)
+    return known if step is None else _counted_on(known, _COUNTED, None, number=step)
 
 
 def _telling(lines: list[str]) -> list[str]:
@@ -119,7 +136,7 @@ def _number(found: Any) -> int:
 def _with_epoch(known: Steps, epoch: int) -> Steps:
     if known.kind == "epoch":
         known = _counted_on(known, "epoch", None, number=epoch)
-    return replace(known, epoch=epoch, is_over=False)
+    return replace(known, epoch=epoch, is_over=False, is_fresh=known.is_fresh or known.is_over)
 
 
 def _counted_on(known: Steps, kind: str, found: Any, *, number: int | None = None) -> Steps:
@@ -151,12 +168,15 @@ def _drawn(known: Steps, kind: str, found: Any) -> Steps:
     if known.epoch and known.is_over:
         return known
     if known.epoch and total:
-        step = (known.epoch - 1) * total + number
+        step = known.earlier + (known.epoch - 1) * total + number
+        if known.is_fresh and step <= known.step:  # another fit, or epochs that are not Keras's
+            known = replace(known, earlier=known.earlier + known.step + number - step)
+            step = known.step + number
         drawn = replace(known, kind=kind, before=step - number, counted=number, passed_over=0)
         drawn = replace(drawn, step=max(step, known.step))
     else:
         drawn = _counted_on(known, kind, found)
-    return replace(drawn, source="keras", is_over=number == total)
+    return replace(drawn, source="keras", is_over=number == total, is_fresh=False)
 
 
 _READ: dict[str, Callable[[Steps, str, Any], Steps]] = {"bar": _drawn}

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.model.cluster import ClusterSpec, TaskId
 from holdfast.model.errors import BadInput
-from holdfast.model.plan import Plan, PlannedTask, plan_again
+from holdfast.model.plan import Asked, Plan, PlannedTask, plan_again
 
 
 def encode_plan(plan: Plan) -> bytes:
@@ -19,6 +19,7 @@ def encode_plan(plan: Plan) -> bytes:
             "grace_s": plan.grace_s,
             "keep_bytes": plan.keep_bytes,
             "start_deadline_s": plan.start_deadline_s,
+            "hang_after_s": plan.hang_after_s,
             "watch_start": plan.watch_start,
             "fixed_ports": plan.fixed_ports,
             "on_failure": plan.on_failure,
@@ -28,6 +29,7 @@ def encode_plan(plan: Plan) -> bytes:
             "preempt_signal": plan.preempt_signal,
             "launch_for": plan.launch_for,
             "profile_stragglers_s": plan.profile_stragglers_s,
+            "asked": {"command": list(plan.asked.command), "env": dict(plan.asked.env)},
             "tasks": [
                 {
                     "task": str(planned.task),
@@ -53,6 +55,7 @@ def decode_plan(text: bytes) -> Plan:
             grace_s=float(record["grace_s"]),
             keep_bytes=record["keep_bytes"],
             start_deadline_s=float(record["start_deadline_s"]),
+            hang_after_s=float(record.get("hang_after_s", 0.0)),
             watch_start=bool(record["watch_start"]),
             fixed_ports=bool(record["fixed_ports"]),
             on_failure=str(record["on_failure"]),
@@ -62,6 +65,7 @@ def decode_plan(text: bytes) -> Plan:
             preempt_signal=str(record.get("preempt_signal", "SIGTERM")),
             launch_for=str(record.get("launch_for", "")),
             profile_stragglers_s=float(record.get("profile_stragglers_s", 0.0)),
+            asked=_asked(record["asked"]),
         )
         return _at_attempt(plan, record)
     except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -98,11 +102,19 @@ def plan_left(about: object, tasks: Sequence[str], *, run_dir: str) -> Plan:
             grace_s=float(job["grace_s"]),
             keep_bytes=job["keep_bytes"],
             start_deadline_s=float(job["start_deadline_s"]),
+            hang_after_s=float(job.get("hang_after_s", 0.0)),
             watch_start=False,
             preempt_signal=str(job.get("preempt_signal", "SIGTERM")),
         )
     except (msgspec.MsgspecError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"run.json does not describe a run: {error!r}") from error
+
+
+def _asked(item: dict[str, Any]) -> Asked:
+    return Asked(
+        command=tuple(map(str, item["command"])),
+        env={str(name): str(value) for name, value in item["env"].items()},
+    )
 
 
 def _planned(item: dict[str, Any]) -> PlannedTask:

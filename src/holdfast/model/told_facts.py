@@ -46,6 +46,18 @@ class ErrorTold(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionLogged(Fact):
+    """An exception in a log file of a task's own. Told once, and then with a count."""
+
+    path: str
+    exception: str
+    message: str
+    frames: tuple[str, ...] = ()  # as of TracebackSeen
+    record: str = ""  # the line above it: what the program itself says of it
+    times: int = 1  # so often so far, raised at the same line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExceptionLeft(TracebackSeen):
     """An exception that the program itself wrote down: not parsed, whole, of a known thread."""
 
@@ -57,6 +69,9 @@ class ExceptionLeft(TracebackSeen):
     in_graph: str = ""  # the op's own name there
     named: tuple[str, ...] = ()  # the tasks that its message speaks of
     came_from: tuple[str, ...] = ()  # what it was raised over: KeyError: 'row', the nearest first
+    came_from_at: tuple[str, ...] = ()  # the line of each: train.py:9 rows; empty: not known
+    file: str = ""  # the HDF5 file that could not be opened, and the mode in which
+    mode: str = ""
     guarded: bool = False  # seen by a guard, and nobody knows whether it ended the program
 
     @property

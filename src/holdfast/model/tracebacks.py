@@ -8,12 +8,13 @@ from holdfast.model.pattern import Pattern
 HEADER = "Traceback (most recent call last):"
 FRAMES_MAX = 200
 CODE_LENGTH_MAX = 200
-MESSAGE_LINES_MAX = 40
+MESSAGE_LINES_MAX = 40  # that stand on their own; what is indented belongs to the one above it
+INDENTED_LINES_MAX = 160
 MESSAGE_LENGTH_MAX = 8_000
 
 _INSTALLED = Pattern(
     r"[/\\](?:site|dist)-packages[/\\]|/lib/python[23]|\\lib\\|^<(?:frozen |string>|__array_)"
-    r"|\.(?:pyx|pxi|pxd):\d"
+    r"|\.(?:pyx|pxi|pxd):\d|__autograph_generated_file\w*\.py:\d"
 )
 _OF_A_GROUP = "  | "  # in front of every line of an ExceptionGroup
 _FRAME = Pattern(r'^\s*File "([^"]*)", line (\d+)(?:, in (.*))?$')
@@ -31,8 +32,17 @@ _NEXT_RECORD = Pattern(
 )
 # TensorFlow puts where a graph's node was defined, again and again, before what went wrong.
 _GRAPH_NOISE = Pattern(
-    r'^(?:Graph execution error:|Detected at node .*|  File ".*", line \d+, in .*|\s*)$'
+    r"^(?:Graph execution error:|Detected at node .*|<stack traces unavailable>"
+    r'|  File ".*", line \d+, in .*|\s*)$'
 )
+_NODE = "Detected at node"
+# The same of several nodes that failed: elsewhere, frames so far to the right are a tf.function's.
+_NODES_NOISE = Pattern(r"""^(?:    File ".*", line \d+, in .*|Node: '.*'|={10,})$""")
+# What stands between two tracebacks of one chain.
+LINKS = {
+    "The above exception was the direct cause of the following exception:": "cause",
+    "During handling of the above exception, another exception occurred:": "context",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,9 @@ class TracebackReader:
     message: list[str] = field(default_factory=list)
     spoiled: bool = False
     is_flat: bool = False  # somebody took the indentation away: below a frame stands its code
+    indented: int = 0  # lines of the message
+    nodes: int = 0  # of TensorFlow's graph, that it speaks of
+    defined_at: str = ""  # the program's innermost line that made the first of them
 
     def take(self, line: str) -> bool:
         """Consume a line; False when it belongs to something else."""
@@ -84,31 +97,50 @@ class TracebackReader:
             self.frames[-1] += f": {line.strip()[:CODE_LENGTH_MAX]}"
 
     def _take_message(self, line: str) -> bool:
-        if _NEXT_RECORD.search(line) or len(self.message) >= MESSAGE_LINES_MAX:
+        if _NEXT_RECORD.search(line) or not self.has_room:
             return False
         self.keep(line)
         return True
 
+    @property
+    def has_room(self) -> bool:
+        """Whether its message may have one more line."""
+        alone = len(self.message) - self.indented
+        return alone < MESSAGE_LINES_MAX and self.indented < INDENTED_LINES_MAX
+
     def keep(self, line: str) -> None:
         """Of a message that quotes another process's traceback, the frames tell, too."""
         quotes = any(HEADER in kept for kept in self.message)
-        if quotes or not _GRAPH_NOISE.search(line):
+        noise = _GRAPH_NOISE.search(line) or (self.nodes and _NODES_NOISE.search(line))
+        if quotes or not noise:
             self.message.append(line)
+            self.indented += line[:1] in {" ", "\t"}
+            return
+        self.nodes += line.startswith(_NODE)
+        frame = _FRAME.search(line)
+        where = f"{frame.group(1)}:{frame.group(2)}" if frame else ""
+        if where and self.nodes == 1 and own_frames([where]):
+            self.defined_at = where
+
+    def text(self) -> str:
+        """The message, and where the program made the node that failed."""
+        made = f"\n(defined at {self.defined_at})" if self.defined_at else ""
+        return "\n".join(self.message).strip()[:MESSAGE_LENGTH_MAX] + made
 
     def result(self) -> Traceback | None:
         """What was read, once the exception's own line has come."""
         if not self.exception or self.spoiled:
             return None
-        message = "\n".join(self.message).strip()[:MESSAGE_LENGTH_MAX]
-        return Traceback(self.exception, message, tuple(self.frames))
+        return Traceback(self.exception, self.text(), tuple(self.frames))
 
 
 def without_graph_noise(message: str) -> str:
     """What went wrong, without where TensorFlow's graph was made."""
     kept = TracebackReader()
-    for line in message.split("\n")[:MESSAGE_LINES_MAX]:
-        kept.keep(line)
-    return "\n".join(kept.message).strip()[:MESSAGE_LENGTH_MAX]
+    for line in message.split("\n"):
+        if kept.has_room:
+            kept.keep(line)
+    return kept.text()
 
 
 def place_in(frame: str) -> str:

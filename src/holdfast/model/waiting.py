@@ -18,6 +18,8 @@ from holdfast.model.path import Outcome
 from holdfast.model.pattern import Pattern
 from holdfast.model.stack_waits import stack_waits
 from holdfast.model.standing import missing, not_found_by, standings
+from holdfast.model.standstill import standstills
+from holdfast.model.start_calls import StartCall, standing_at_start
 from holdfast.model.wait import Wait
 
 STILL_WAITING = Pattern(r"CreateSession still waiting for response from worker:")
@@ -33,11 +35,16 @@ WAITING_WORDS = (
 )
 # A task that still waits says so every 10 s; one that has stopped saying it waits no more.
 REPEATED_S = 20.0
+LEADER = TaskId("ps", 0)
 WORKING_SHARE = 0.03  # of a core; a server that waits uses a tenth of that
 
 
 def waits_in(evidence: Evidence) -> tuple[Wait, ...]:
     """Each wait once, with its first proof. What a later look has answered is over."""
+    return evidence.once(_waits_in)
+
+
+def _waits_in(evidence: Evidence) -> tuple[Wait, ...]:
     found: dict[tuple[TaskId, TaskId], Wait] = {}
     for wait in (
         *_said(evidence),
@@ -46,8 +53,10 @@ def waits_in(evidence: Evidence) -> tuple[Wait, ...]:
         *_blocked(evidence),
         *_connecting(evidence),
         *_incomplete(evidence),
+        *_joining(evidence),
         *link_waits(evidence.while_running),
         *stack_waits(evidence.while_running),
+        *_standing(evidence.while_running),
     ):
         if wait.waiter != wait.awaited:
             found.setdefault((wait.waiter, wait.awaited), wait)
@@ -143,6 +152,24 @@ def _incomplete(evidence: Evidence) -> Iterator[Wait]:
             for awaited in absent:
                 why = "a cluster begins when all of its tasks are there"
                 yield Wait(waiter=task, awaited=awaited, why=why, fact=standing.look)
+
+
+def _joining(evidence: Evidence) -> Iterator[Wait]:
+    """Where a cluster has parameter servers, TensorFlow takes ps:0 for the leader to join at."""
+    for one in standing_at_start(evidence):
+        if one.call is StartCall.JOINS and LEADER in evidence.tasks:
+            why = f"it waits {one.where} to be let in"
+            yield Wait(waiter=one.task, awaited=LEADER, why=why, fact=one.look)
+
+
+def _standing(evidence: Evidence) -> Iterator[Wait]:
+    """Whoever waits inside of a step waits for those that are elsewhere."""
+    for standstill in evidence.once(standstills):
+        for one in standstill.waiting:
+            for ahead in standstill.ahead:
+                why = f"it stands in a step, and {ahead.task} does not: {ahead.words}"
+                fact = one.look or one.facts[0]
+                yield Wait(waiter=one.task, awaited=ahead.task, why=why, fact=fact)
 
 
 def is_working(evidence: Evidence, task: TaskId) -> bool:

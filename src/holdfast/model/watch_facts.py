@@ -36,6 +36,19 @@ class TaskStill(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskWaits(Fact):
+    """It does nothing at all for longer than it ever did: it waits. Told again while it lasts.
+
+    Of a task without habits: its main thread has not woken for long, whatever computes meanwhile.
+    """
+
+    waits_s: float  # 0: it goes on
+    usual_s: float = 0.0  # the longest before; 0: it has no habit yet
+    at_least: bool = False  # it did nothing at the first look already: who knows since when
+    unstepped: bool = False  # it moves, but has told no step since its first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskMoves(Fact):
     """A task that stood still goes on."""
 
@@ -65,11 +78,15 @@ class TaskSampled(Fact):
     threads: int = 0
     files: int = 0  # open descriptors
     main_cpu_share: float = 0.0  # its main thread alone
+    main_wakes: int = -1  # how often its main thread woke up; -1: not counted
     waits_in: str = ""  # the kernel's name for what its main thread waits in
     storage_share: float = 0.0  # of the time it waited for storage
     threads_starved_share: float = 0.0  # of the time all its threads wanted to run; 0: not asked
     quota_cores: float = 0.0  # that its CPU cgroup may use; 0: no limit
     quota_of: str = ""  # that cgroup
+    runs_on: str = ""  # the cores that it may run on, as 0-3,8; empty: on all of its host
+    read_bytes_per_s: float = -1.0  # from storage, since the sample before; -1: not known
+    written_bytes_per_s: float = -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +104,12 @@ class HostSampled(Fact):
     segments_sent: int = 0  # TCP
     segments_again: int = 0  # sent again, because nobody acknowledged them
     others: Mapping[str, float] = field(default_factory=dict)  # other programs -> cores used
+    # Since the sample before. By interface, where it carried anything; the loopback is `lo`.
+    received_bytes_per_s: Mapping[str, float] = field(default_factory=dict)
+    sent_bytes_per_s: Mapping[str, float] = field(default_factory=dict)
+    read_bytes_per_s: float = -1.0  # of all its disks
+    written_bytes_per_s: float = -1.0
+    disk_busy_share: float = -1.0  # of the time, the busiest disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +135,42 @@ class MemoryNearsLimit(Fact):
     growth_bytes_per_s: float
     left_s: float
     limit_of: str = ""  # the cgroup's path; empty: the whole host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNearlyFull(Fact):
+    """Hardly any memory has been left for long. Told again while it lasts.
+
+    `task` is who is alone below the limit. Cached files, which go when they are in the way, do
+    not count as used.
+    """
+
+    used_bytes: int
+    limit_bytes: int
+    lasting_s: float  # without a look that found more room
+    limit_of: str = ""  # the cgroup's path; empty: the whole host
+    by_task: Mapping[str, int] = field(default_factory=dict)  # bytes of the biggest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinksSampled(Fact):
+    """What a task's connections to its busiest peers carried over some seconds, by peer."""
+
+    over_s: float
+    sent_bytes_per_s: Mapping[str, float]
+    received_bytes_per_s: Mapping[str, float]
+    # Of the time, it had something to send that waited for nothing but the network.
+    network_share: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesNearLimit(Fact):
+    """A task has nearly as many files open as it may, or soon will have. Told again meanwhile."""
+
+    pid: int
+    used: int
+    limit: int
+    left_s: float = 0.0  # until the limit, at its pace; 0: their number does not grow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +200,7 @@ class ThreadStack:
     # In the kernel: waker (without a time-out, for a thread of its own process), timer, shared
     # (as waker, but maybe for another process), or the kernel's name for it. Empty: it runs.
     blocked: str = ""
+    has_gil: bool = False  # it holds the interpreter's lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,3 +258,13 @@ class TraceTaken(Fact):
     from_step: int = -1  # -1: it did not tell
     to_step: int = -1
     error: str = ""  # empty: the trace is there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildDied(Fact):
+    """A process that a task had started died of a signal, and nobody had asked how it ended."""
+
+    pid: int
+    process: str  # the name of its program
+    signal: int
+    core_dumped: bool = False

@@ -30,6 +30,7 @@ class Words:
     pattern: Pattern
     weight: Weight = Weight.PROOF
     unless: Pattern | None = None  # with this in the same line or message, it is something else
+    own_line: Pattern | None = None  # of a traceback: the program's innermost own line reads so
     blames_named: bool = False
     blames_nobody: bool = False
     says: str = ""

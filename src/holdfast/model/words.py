@@ -6,6 +6,8 @@ NAMES_MAX = 4
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 UNIT_STEP = 1024
 MILLISECOND_S = 0.001
+# How a sentence begins that says why nobody may call a job healthy by its logs alone.
+UNFINISHED = NOBODY_FINISHED, WHETHER_FINISHED = "nobody finished: ", "whether "
 
 
 def listed(names: Iterable[object], *, total: int = 0) -> str:

@@ -8,15 +8,21 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+
+from holdfast.model.mounts import Mount, mount_in
 
 # What a local file system knows lies in memory or on a disk of this host. A file server may never
 # answer.
 LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
 SAID_BYTES_MAX = 65_536
+MAPS_BYTES_MAX = 16 << 20
+MOUNTINFO_BYTES_MAX = 1 << 20
+OPEN_FILES_MAX = 1_000
 _READ_BYTES = 8_192
 _FAREWELL_S = 0.2  # for the kernel to take away a process that was killed
-_WRITES = 0o3  # of the flags of an open file: O_WRONLY, O_RDWR
+_ACCESS = 0o3  # of the flags of an open file: O_RDONLY, O_WRONLY or O_RDWR
 _CGROUPS = Path("/sys/fs/cgroup")
 _left: list["subprocess.Popen[bytes]"] = []  # killed, and not gone yet: reaped at the next call
 
@@ -109,11 +115,54 @@ def cgroup_folders(controller: str, *, pid: int | str = "self") -> Iterator[Path
         return
 
 
+def open_files(pid: int) -> Iterator[tuple[str, str]]:
+    """The files that a process holds open: descriptor and path. None is touched."""
+    try:
+        with os.scandir(f"/proc/{pid}/fd") as entries:
+            for entry in islice(entries, OPEN_FILES_MAX):
+                with contextlib.suppress(OSError):
+                    # A Path for each costs more.
+                    yield entry.name, os.readlink(entry.path)  # noqa: PTH115
+    except OSError:
+        return
+
+
+def mount_of(path: str) -> Mount | None:
+    """Which mount holds an absolute path, without a look at the path itself."""
+    try:
+        with Path("/proc/self/mountinfo").open("rb") as file:
+            mountinfo = file.read(MOUNTINFO_BYTES_MAX).decode(errors="surrogateescape")
+    except OSError:
+        return None
+    return mount_in(mountinfo, path)
+
+
 def is_written(pid: int, descriptor: str) -> bool:
     """Whether a process has opened a file to write into it."""
+    return access_of(pid, descriptor) in {os.O_WRONLY, os.O_RDWR}
+
+
+def access_of(pid: int, descriptor: str) -> int | None:
+    """How a process has opened a file: O_RDONLY, O_WRONLY or O_RDWR; None: it has not."""
     try:
         lines = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines()
     except OSError:
-        return False
+        return None
     flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")
-    return bool(int(flags, 8) & _WRITES)
+    return int(flags, 8) & _ACCESS
+
+
+def mapped_files(pid: int) -> Iterator[str]:
+    """Each file that a process has mapped into its memory, once; none where we may not look."""
+    try:
+        with Path(f"/proc/{pid}/maps").open("rb") as file:
+            text = file.read(MAPS_BYTES_MAX).decode(errors="replace")
+    except OSError:
+        return
+    last = ""
+    for line in text.splitlines():
+        _, slash, rest = line.partition("/")
+        path = slash + rest
+        if path and path != last:  # a library is mapped in several pieces
+            last = path
+            yield path

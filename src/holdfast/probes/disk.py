@@ -5,13 +5,10 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from holdfast.model.mounts import Mount, mount_in
 from holdfast.probes import is_written
 
 ANSWER_S_MAX = 10.0
-MOUNTINFO_BYTES_MAX = 4 << 20
 FILES_MAX = 512  # open files of a process that are looked at
 
 
@@ -35,16 +32,6 @@ def room_at(path: str) -> Room | None:
         free_inodes=found.f_favail if found.f_files else -1,
         total_inodes=found.f_files or -1,
     )
-
-
-def mount_of(path: str) -> Mount | None:
-    """Which mount holds an absolute path, without a look at the path itself."""
-    try:
-        with Path("/proc/self/mountinfo").open("rb") as file:
-            mountinfo = file.read(MOUNTINFO_BYTES_MAX).decode(errors="surrogateescape")
-    except OSError:
-        return None
-    return mount_in(mountinfo, path)
 
 
 class RoomAsked:

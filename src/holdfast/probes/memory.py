@@ -94,7 +94,7 @@ def limited_folders(folders: Iterable[Path]) -> list[tuple[Path, int]]:
 
 
 def room_in(folder: Path, limit_bytes: int) -> MemoryRoom | None:
-    """What is used, without cached files: those go when somebody needs the memory."""
+    """What is used, without cached files and names: those go when somebody needs the memory."""
     used = _count(folder / "memory.current") or _count(folder / "memory.usage_in_bytes")
     if used is None:
         return None
@@ -111,7 +111,8 @@ def _cached_bytes(stat: Path) -> int:
         return 0
     # Version 1 counts a cgroup and all below it in `total_`; of version 2 each number is so.
     prefix = "total_" if "total_inactive_file" in pairs else ""
-    return sum(int(pairs.get(f"{prefix}{name}", 0)) for name in ("inactive_file", "active_file"))
+    names = ("inactive_file", "active_file", "slab_reclaimable")
+    return sum(int(pairs.get(f"{prefix}{name}", 0)) for name in names)
 
 
 def _count(file: Path) -> int | None:

@@ -8,12 +8,13 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact, LastWords, LogLine, OutputEnded, TracebackSeen
 from holdfast.model.pattern import AnyOf
 from holdfast.model.redact import redact
-from holdfast.model.tracebacks import HEADER, TracebackReader
+from holdfast.model.tracebacks import HEADER, LINKS, TracebackReader
 
 LINES_HEARD_MAX = 300  # of one stream; the first ones tell most
 LINES_LAST_MAX = 50  # the last ones beyond that, told when the stream ends
 TRACEBACKS_MAX = 50
 LINE_BYTES_MAX = 16_384  # a longer line is judged by its beginning
+LINK_BYTES_MAX = 8  # line ends between those words and the header
 LAST_WORDS_BYTES = 8_192
 LAST_WORDS_LINES_MAX = 20
 
@@ -39,6 +40,8 @@ class Listener:
     _tail: bytes = b""  # of that line: a traceback may begin where an unended line ends
     _reader: TracebackReader | None = None
     _reader_at: tuple[int, int] = (0, 0)
+    _prefix: str = ""  # that somebody put before the header: torch has `[rank0]: ` on every line
+    _link: tuple[str, int] = ("", 0)  # words that join the next traceback to the last, and where
     _late: deque[LogLine] = field(default_factory=lambda: deque(maxlen=LINES_LAST_MAX))
     _left_out: int = 0
 
@@ -55,8 +58,7 @@ class Listener:
             self.lines += 1
             start, chunk = self.offset - len(chunk) + end + 1, chunk[end + 1 :]
             if self._tail.rstrip().endswith(_HEADER):
-                number = self.lines if self.counted else 0
-                self._reader, self._reader_at = TracebackReader(), (number, start)
+                self._begin_traceback("", self.lines if self.counted else 0, start)
         else:
             chunk = self._rest + chunk
         end = chunk.rfind(b"\n") + 1
@@ -126,13 +128,15 @@ class Listener:
         text = raw[:LINE_BYTES_MAX].decode("utf-8", "replace").rstrip("\r")
         number = self.lines + 1 if self.counted else 0
         if self._reader is not None:
-            if self._reader.take(text):
+            said = text.removeprefix(self._prefix)
+            if self._reader.take(said):
                 if self.telling.first(raw[:LINE_BYTES_MAX], 0) >= 0:
                     yield from self._tell(text, number, offset, at_s)
                 return
             yield from self._finish_traceback(at_s)
+            self._link = (LINKS.get(said.strip(), ""), offset + len(raw))
         if text.rstrip().endswith(HEADER):
-            self._reader, self._reader_at = TracebackReader(), (number, offset)
+            self._begin_traceback(text.rstrip().removesuffix(HEADER), number, offset)
         elif self.telling.first(raw[:LINE_BYTES_MAX], 0) >= 0:
             yield from self._tell(text, number, offset, at_s)
 
@@ -154,6 +158,9 @@ class Listener:
             self._late.append(fact)
             self._left_out += 1
 
+    def _begin_traceback(self, prefix: str, number: int, offset: int) -> None:
+        self._reader, self._reader_at, self._prefix = TracebackReader(), (number, offset), prefix
+
     def _finish_traceback(self, at_s: float) -> Iterator[Fact]:
         reader, self._reader = self._reader, None
         found = reader.result() if reader else None
@@ -161,6 +168,7 @@ class Listener:
             return
         self.tracebacks += 1
         line, offset = self._reader_at
+        (link, linked_at), self._link = self._link, ("", 0)
         yield TracebackSeen(
             at_s=at_s,
             host=self.host,
@@ -172,6 +180,7 @@ class Listener:
             stream=self.stream,
             line=line,
             offset=offset,
+            follows=link if offset - linked_at <= LINK_BYTES_MAX + len(self._prefix) else "",
         )
 
 

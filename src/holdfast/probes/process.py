@@ -8,6 +8,7 @@ from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _STAT_PPID, _STAT_UTIME, _STAT_STIME, _STAT_STARTED = 1, 11, 12, 19  # counted after `comm`
+_STAT_STATUS = 49
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,9 @@ class ProcessStat:
 
 
 def stat_of(pid: int) -> ProcessStat | None:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as children_by_parent
-            text = file.read()
-    except OSError:
+    fields = _fields(pid)
+    if not fields:
         return None
-    fields = text[text.rindex(b")") + 2 :].split()
     return ProcessStat(
         pid=pid,
         parent=int(fields[_STAT_PPID]),
@@ -33,6 +31,16 @@ def stat_of(pid: int) -> ProcessStat | None:
         cpu_s=(int(fields[_STAT_UTIME]) + int(fields[_STAT_STIME])) / _TICKS_PER_S,
         started_ticks=int(fields[_STAT_STARTED]),
     )
+
+
+def _fields(pid: int) -> list[bytes]:
+    """From its state on: before it stands a name that may hold anything. Empty: it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as children_by_parent
+            text = file.read()
+    except OSError:
+        return []
+    return text[text.rindex(b")") + 2 :].split()
 
 
 Children = dict[int, list[ProcessStat]]
@@ -50,13 +58,25 @@ def children_by_parent() -> Children:
 def descendants(root: int, children: Children | None = None) -> list[ProcessStat]:
     """Every live process below `root`, nearest first. Zombies do not count."""
     children = children_by_parent() if children is None else children
+    return [process for process in offspring(root, children) if process.state != "Z"]
+
+
+def offspring(root: int, children: Children) -> list[ProcessStat]:
+    """Every process below `root`, nearest first: also those that nobody has buried yet."""
     below: list[ProcessStat] = []
     ahead = [root]
     while ahead:
         born = children.get(ahead.pop(0), [])
         below += born
         ahead += [child.pid for child in born]
-    return [process for process in below if process.state != "Z"]
+    return below
+
+
+def end_status_of(process: ProcessStat) -> int:
+    """How a process ended that nobody has buried yet, as wait(2) would tell; 0 where nobody may."""
+    fields = _fields(process.pid)
+    is_it = len(fields) > _STAT_STATUS and int(fields[_STAT_STARTED]) == process.started_ticks
+    return int(fields[_STAT_STATUS]) if is_it and fields[0] == b"Z" else 0
 
 
 def command_of(pid: int) -> str:

@@ -10,18 +10,14 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 
-from holdfast.model.mounts import Mount, mount_in
 from holdfast.model.pattern import Pattern
-from holdfast.probes import LOCAL, is_written
+from holdfast.probes import LOCAL, is_written, mount_of, open_files
 
 PIECE_BYTES_MAX = 8_192
-OPEN_FILES_MAX = 1_000
 FOLDERS_MAX = 4
 WRITTEN_MAX = 16
 NAMES_MAX = 1_000
-MOUNTINFO_BYTES_MAX = 1 << 20
 _EVENTS = "events.out.tfevents."
 _CHECKPOINT = Pattern(r"ckpt[^/]*-(\d{1,12})\.index$")
 _PARTS = Pattern(r"ckpt[^/]*_temp/[^/]*$")  # where the parts of a checkpoint are written first
@@ -90,7 +86,7 @@ class Traces:
 
     def look(self, pid: int) -> Left:
         """Costs a look at every open file: not for every second."""
-        for number, path in _open_files(pid):
+        for number, path in open_files(pid):
             self._see_written(pid, number, path)
             folder = _folder_of(path)
             is_new = folder and folder not in self.folders and len(self.folders) < FOLDERS_MAX
@@ -107,7 +103,7 @@ class Traces:
         known = any((one.what, one.folder) == (what, folder) for one in self.written)
         if not what or known or len(self.written) >= WRITTEN_MAX or not is_written(pid, number):
             return
-        mount = _mount_of(folder)
+        mount = mount_of(folder)
         if mount is not None:
             server = "" if mount.kind in LOCAL else mount.source
             self.written.append(Written(what, folder, server))
@@ -121,17 +117,6 @@ def _written_at(path: str) -> tuple[str, str]:
     return ("checkpoints", folder.rpartition("/")[0]) if _WHOLE.search(path) else ("", "")
 
 
-def _open_files(pid: int) -> Iterator[tuple[str, str]]:
-    try:
-        with os.scandir(f"/proc/{pid}/fd") as entries:
-            for entry in islice(entries, OPEN_FILES_MAX):
-                with contextlib.suppress(OSError):
-                    # A Path for each costs more.
-                    yield entry.name, os.readlink(entry.path)  # noqa: PTH115
-    except OSError:
-        return
-
-
 def _folder_of(path: str) -> str:
     """The directory of a log for TensorBoard, or of a checkpoint that is being written."""
     folder, _, name = path.rpartition("/")
@@ -143,17 +128,8 @@ def _folder_of(path: str) -> str:
 
 
 def _is_local(folder: str) -> bool:
-    mount = _mount_of(folder)
+    mount = mount_of(folder)
     return mount is not None and mount.kind in LOCAL
-
-
-def _mount_of(folder: str) -> Mount | None:
-    try:
-        with Path("/proc/self/mountinfo").open("rb") as file:
-            mountinfo = file.read(MOUNTINFO_BYTES_MAX).decode(errors="surrogateescape")
-    except OSError:
-        return None
-    return mount_in(mountinfo, folder)
 
 
 def _left_in(folder: str) -> Left:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _STAT_UTIME, _STAT_STIME = 11, 12  # counted after `comm`
 _READ_BYTES = 4_096
+RUNS = frozenset({"R", "D"})  # the kernel's letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,29 @@ class Rhythm:
     wakes: int  # how often it slept of its own accord: each such sleep ended with a wake-up
     preempted: int  # how often it was taken off its core
     run_ns: int  # on a core
+    starved_ns: int  # wanted a core, and got none; 0 where the kernel does not count it
     waits_in: str  # the kernel's name for what it waits in; empty: it runs, or nobody tells
 
     @property
     def waits_for_waker(self) -> bool:
         """Whether it sleeps until another thread wakes it: as in a collective or a lock."""
         return self.waits_in.startswith("futex")
+
+    @property
+    def is_doing(self) -> bool:
+        """Whether it works or sleeps in its own code, rather than waits to be woken."""
+        return not self.waits_for_waker if self.waits_in else self.state in RUNS
+
+
+def starved_s(before: Rhythm, now: Rhythm, elapsed_s: float) -> float:
+    """How long it wanted a core and got none, between two looks.
+
+    The kernel counts that only when it gets one at last: who wants to run in both looks and has not
+    run meanwhile has waited all the time.
+    """
+    if before.state == now.state == "R" and now.run_ns == before.run_ns:
+        return elapsed_s
+    return (now.starved_ns - before.starved_ns) / 1e9
 
 
 def rhythm_of(pid: int) -> Rhythm | None:
@@ -42,6 +60,7 @@ def rhythm_of(pid: int) -> Rhythm | None:
         wakes=int(_field(status, b"\nvoluntary_ctxt_switches:") or 0),
         preempted=int(_field(status, b"\nnonvoluntary_ctxt_switches:") or 0),
         run_ns=int(run[0]) if run else _ticks_ns(thread),
+        starved_ns=int(run[1]) if len(run) > 1 else 0,
         waits_in="" if channel == "0" else channel,
     )
 

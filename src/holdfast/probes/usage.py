@@ -74,6 +74,14 @@ def open_files(pids: Sequence[int]) -> int:
     return sum(len(_names(f"/proc/{pid}/fd")) for pid in pids)
 
 
+def cores_of(pid: int) -> frozenset[int]:
+    """On which cores a process's main thread may run; none where nobody knows."""
+    try:
+        return frozenset(os.sched_getaffinity(pid))
+    except OSError:
+        return frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Throttled:
     """How long the quota of a CPU cgroup kept its processes from running, and how much it is."""

@@ -3,15 +3,14 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from holdfast.model.facts import ProbeBlind, VersionsSeen
 from holdfast.model.pattern import Pattern
-from holdfast.probes import said_in_time
+from holdfast.probes import mapped_files, said_in_time
 
-MAPS_BYTES_MAX = 16 << 20
 PACKAGES_MAX = 10_000
 VERSION_LENGTH_MAX = 64
 WHY_LENGTH_MAX = 200
@@ -72,7 +71,7 @@ def versions_of_process(pid: int, where: dict[str, Any]) -> VersionsSeen | None:
 
     It is not touched, and needs not be ours: only readable.
     """
-    maps = _maps(pid)
+    maps = list(mapped_files(pid))
     site = next((found.group(1) for line in maps if (found := _SITE.search(line))), None)
     if site is None:
         return None
@@ -92,7 +91,7 @@ def versions_of_process(pid: int, where: dict[str, Any]) -> VersionsSeen | None:
 
 def loaded_tensorflow(pid: int) -> bool:
     """Whether a process has TensorFlow's libraries in its memory."""
-    return any(_SITE.search(line) for line in _maps(pid))
+    return any(_SITE.search(path) for path in mapped_files(pid))
 
 
 def _telling(packages: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -103,26 +102,6 @@ def _telling(packages: Iterable[tuple[str, str]]) -> dict[str, str]:
         if known is not None:
             versions.setdefault(known, str(version)[:VERSION_LENGTH_MAX])
     return versions
-
-
-def _maps(pid: int) -> list[str]:
-    try:
-        with Path(f"/proc/{pid}/maps").open("rb") as file:
-            text = file.read(MAPS_BYTES_MAX).decode(errors="replace")
-    except OSError:
-        return []
-    return list(_mapped_files(text))
-
-
-def _mapped_files(maps: str) -> Iterator[str]:
-    """Each file once: a library is mapped in several pieces."""
-    last = ""
-    for line in maps.splitlines():
-        _, slash, rest = line.partition("/")
-        path = slash + rest
-        if path and path != last:
-            last = path
-            yield path
 
 
 def _program(pid: int) -> str:

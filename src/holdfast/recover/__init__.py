@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from signal import SIGTERM
 
+from holdfast.diagnose.lost_workers import lost_workers, unexplained
 from holdfast.model.evidence import Evidence, death_signal
 from holdfast.model.facts import StartBlocked, StopAsked, TaskNotStarted
 from holdfast.model.findings import HUNG_CODE, TRY_AGAIN_CODE, Diagnosis, Severity
@@ -41,6 +42,9 @@ def conclude(evidence: Evidence, diagnosis: Diagnosis) -> Conclusion:
     for finding in diagnosis.findings:
         if finding.severity is Severity.ERROR:
             return Conclusion(finding.proof.exit_code, finding.proof.says)
+    lost = lost_workers(evidence)
+    if lost is not None and not unexplained(diagnosis.findings, evidence):
+        return Conclusion(0, lost.says)
     signal = death_signal(failures[0]) if failures else None
     code = SIGNAL_EXIT_BASE + signal if signal else 1
     return Conclusion(code, "a task failed, and no cause is proven")

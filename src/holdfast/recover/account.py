@@ -77,7 +77,8 @@ def _parts(
         (fact, fact.at_s + shift_s)
         for fact in facts
         if fact.attempt == attempt
-        and fact.at_s + shift_s > decided.at_s
+        # Another attempt came after the decision, whatever somebody did to the clock meanwhile.
+        and (attempt != decided.attempt or fact.at_s > decided.at_s)
         and (not tasks or fact.task in tasks)
     ]
     starts = [at_s for fact, at_s in later if isinstance(fact, TaskStarted)]
@@ -88,7 +89,7 @@ def _parts(
     yield "wait", round(due_s - ended_s, 3)
     up_s = max(starts[: len(tasks) or None], default=None)
     if up_s is not None:
-        yield "start", round(up_s - due_s, 3)
+        yield "start", round(max(0.0, up_s - due_s), 3)
         steps = (at_s for fact, at_s in later if isinstance(fact, StepsSeen) and at_s >= up_s)
         first_s = next(steps, None)
         if first_s is not None:

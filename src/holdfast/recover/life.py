@@ -27,17 +27,19 @@ from holdfast.model.orders import (
     WatchIdle,
 )
 from holdfast.model.recovery_facts import RemedyDecided
+from holdfast.model.start_calls import BLOCKED_S
 from holdfast.model.watch_facts import StacksSeen
+from holdfast.model.words import listed
 from holdfast.recover.history import ENDS_ATTEMPT
 from holdfast.recover.restarting import Restarts, start_again, with_decided
+from holdfast.recover.start_standing import are_fresh, standing_tasks
 from holdfast.recover.starting import (
-    BLOCKED_IDLE_S,
     IDLE_NEWS_S,
     WAITING_IDLE_S,
     WAITING_NEWS_S,
     Standstill,
     Start,
-    is_idle,
+    nobody_comes,
     notice,
     standstill,
 )
@@ -85,6 +87,7 @@ class Life:
     start: Start = field(default_factory=Start)
     start_deadline_s: float = math.inf
     told_start: tuple[TaskId, ...] = ()  # who was missing when we last told
+    looked_s: float = -SAVED_S  # when we last asked for stacks beyond that deadline
     stuck: bool = False  # whether we end it because nothing goes on: then stacks matter
     stacks_s: Mapping[TaskId, float] = field(default_factory=dict)  # when they were last seen
     saving_s: Mapping[TaskId, float] = field(default_factory=dict)  # since when we wait for them
@@ -248,31 +251,51 @@ def _evaluated(life: Life, at_s: float, *, waited_s: float) -> bool:
 def _watch_start(life: Life, at_s: float) -> tuple[Life, tuple[Order, ...]]:
     """Say who waits for whom when that changes; at the deadline, give it up if nobody works."""
     # Who ended before it had joined, even well, is waited for as much as who never came.
-    over = life.ended.keys() & life.start.ready
-    members = tuple(task for task in life.tasks if task.role != "evaluator" and task not in over)
+    gone = life.ended.keys() & life.start.ready
+    members = tuple(task for task in life.tasks if task.role != "evaluator" and task not in gone)
     if life.phase is not Phase.TRAINING:
         return _told_start(life, None)
-    late_s = min(BLOCKED_IDLE_S, life.start_deadline_s / 2)
+    late_s = min(BLOCKED_S, life.start_deadline_s / 2)
     still = standstill(life.start, members, at_s=at_s, idle_s=late_s, news_s=IDLE_NEWS_S)
-    if still and at_s >= life.start_deadline_s and _nobody_comes(life, still, at_s, late_s):
-        order = TellStart(
-            missing=still.missing,
-            waiting=still.waiting,
-            says=still.says,
-            over_s=life.start_deadline_s,
-        )
-        return life, (order,)
+    over = at_s >= life.start_deadline_s
+    if still and over and nobody_comes(life.start, still, life.ended, at_s=at_s, idle_s=late_s):
+        return life, (_given_up(life, still.missing, still.waiting, still.says),)
+    if stand := _standing(life, members, at_s, late_s):
+        return _hold_deadline(life, stand, at_s)
     now = standstill(life.start, members, at_s=at_s, idle_s=WAITING_IDLE_S, news_s=WAITING_NEWS_S)
     return _told_start(life, now)
 
 
-def _nobody_comes(life: Life, still: Standstill, at_s: float, idle_s: float) -> bool:
-    """A missing task that still works, as one that prepares its input does, gets more time."""
-    return all(
-        task in life.ended
-        or is_idle(life.start, task, at_s=at_s, idle_s=idle_s, news_s=IDLE_NEWS_S)
-        for task in still.missing
-    )
+def _standing(
+    life: Life, members: tuple[TaskId, ...], at_s: float, lasts_s: float
+) -> tuple[TaskId, ...]:
+    """Who stands in its start beyond the deadline although all answer."""
+    began_s = max(life.started_s.values(), default=0.0)
+    late = at_s - began_s >= life.start_deadline_s and not life.restarts
+    if not late or not any(life.start.calls.values()):
+        return ()
+    here = tuple(task for task in members if task not in life.ended)
+    return standing_tasks(life.start.calls, here, life.start.ready, at_s=at_s, lasts_s=lasts_s)
+
+
+def _hold_deadline(
+    life: Life, stand: tuple[TaskId, ...], at_s: float
+) -> tuple[Life, tuple[Order, ...]]:
+    """Give up the start; before that, look whether they still stand there."""
+    if are_fresh(life.start.calls, stand, at_s):
+        says = f"{listed(stand)} cannot finish it, although every server answers"
+        return life, (_given_up(life, (), stand, says),)
+    # Where nobody can look, we ask less and less often.
+    if at_s - life.looked_s < max(SAVED_S, life.looked_s - life.start_deadline_s):
+        return life, ()
+    why = "the deadline of the start has passed"
+    return replace(life, looked_s=at_s), (SaveStacks(tasks=life.running, why=why),)
+
+
+def _given_up(
+    life: Life, missing: tuple[TaskId, ...], waiting: tuple[TaskId, ...], says: str
+) -> TellStart:
+    return TellStart(missing=missing, waiting=waiting, says=says, over_s=life.start_deadline_s)
 
 
 def _told_start(life: Life, still: Standstill | None) -> tuple[Life, tuple[Order, ...]]:

@@ -1,7 +1,7 @@
 """Whether a start-up stands still: who waits, and for whom. Pure."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.model.cluster import TaskId
@@ -19,16 +19,14 @@ from holdfast.model.named_tasks import tasks_in
 from holdfast.model.path import Outcome
 from holdfast.model.standing import is_ready
 from holdfast.model.waiting import CONNECTED, REPEATED_S, STILL_WAITING, STRAGGLER
-from holdfast.model.watch_facts import StepsSeen
+from holdfast.model.watch_facts import StacksSeen, StepsSeen
 from holdfast.model.words import listed, wait
+from holdfast.recover.start_standing import Calls, with_look, without_call
 
 # That a task is idle is repeated every few seconds. To give up a start-up takes fresh news;
 # to tell who waits, such as one slow look at a dead host may let grow old.
 IDLE_NEWS_S, WAITING_NEWS_S = 7.0, 15.0
 WAITING_IDLE_S = 4.0  # nothing done for this long is worth a word
-# Before a start-up is ended, those who wait must have done nothing for this long, or for half
-# of the deadline where that is less: a slow step is no standstill.
-BLOCKED_IDLE_S = 60.0
 OPENING_S = 2.0
 STATES = {
     Outcome.REFUSED: "has not opened its port yet",
@@ -63,6 +61,7 @@ class Start:
     called: Mapping[TaskId, float] = field(default_factory=dict)  # whom logs miss, until when
     steps: Mapping[TaskId, int] = field(default_factory=dict)
     trains: bool = False  # somebody's steps have grown: what stands still later is no start
+    calls: Calls = field(default_factory=dict)  # who was seen in a call of its start, or serves
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +91,16 @@ def notice(start: Start, fact: Fact) -> Start:
         case PathProbed(target=TaskId() as target, task=TaskId()):
             found = fact.outcome == Outcome.ANSWERED
             return replace(start, lost=start.lost - {target} if found else start.lost | {target})
+        case StacksSeen(task=TaskId() as task):
+            return replace(start, calls=with_look(start.calls, task, fact))
         case TaskIdle(task=TaskId() as task):
             return replace(start, idle={**start.idle, task: Idle(fact.at_s, fact.idle_s)})
         case StepsSeen(task=TaskId() as task):
             # One alone may be the step at which it was saved.
             grows = fact.step_s > 0 or fact.step > start.steps.get(task, fact.step)
             steps = {**start.steps, task: fact.step}
-            return replace(start, steps=steps, trains=start.trains or grows)
+            calls = without_call(start.calls, task) if grows else start.calls
+            return replace(start, steps=steps, trains=start.trains or grows, calls=calls)
     return start
 
 
@@ -130,6 +132,16 @@ def standstill(
     if not all(is_idle(start, task, at_s=at_s, idle_s=idle_s, news_s=news_s) for task in waiting):
         return None
     return Standstill(missing, waiting, _says(start, missing, waiting))
+
+
+def nobody_comes(
+    start: Start, still: Standstill, ended: Container[TaskId], *, at_s: float, idle_s: float
+) -> bool:
+    """A missing task that still works, as one that prepares its input does, gets more time."""
+    return all(
+        task in ended or is_idle(start, task, at_s=at_s, idle_s=idle_s, news_s=IDLE_NEWS_S)
+        for task in still.missing
+    )
 
 
 def is_idle(start: Start, task: TaskId, *, at_s: float, idle_s: float, news_s: float) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.model.cluster import TaskId
+from holdfast.model.cluster import TaskId, chief_of
 from holdfast.model.facts import Fact, LogLine, TracebackSeen
 from holdfast.model.pattern import Pattern
 from holdfast.model.recovery_facts import ProgramRead
@@ -156,9 +156,3 @@ def dooms(task: TaskId, tasks: Sequence[TaskId]) -> bool:
     has_ps = any(member.role == "ps" for member in tasks)
     in_each_step = task.role == "worker" and not has_ps
     return task.role == "ps" or task == chief_of(tasks) or in_each_step
-
-
-def chief_of(tasks: Sequence[TaskId]) -> TaskId:
-    """Worker 0 leads where there is no chief."""
-    chief = TaskId("chief", 0)
-    return chief if chief in tasks else TaskId("worker", 0)

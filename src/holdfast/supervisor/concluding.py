@@ -1,15 +1,13 @@
 """The last words on a job: its report, its page, and the journal's last fact."""
 
 import contextlib
-import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from holdfast.coordinator.loop import Loop, Verdict, complain
 from holdfast.logdir.journal import read_journal
 from holdfast.logdir.run_dir import RunDir, log_name
-from holdfast.model.errors import MissingInput, StorageFailed
+from holdfast.model.errors import StorageFailed
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import AttemptEnded
 from holdfast.model.findings import Finding
@@ -19,15 +17,6 @@ from holdfast.supervisor.held import Held
 from holdfast.views.recovery_story import with_recovery
 from holdfast.views.report import finding_line, report
 from holdfast.views.stop_story import with_stop
-
-
-def told(run_dir: RunDir, attempt: int) -> Iterator[tuple[str, str]]:
-    """The findings of this attempt that were told before us."""
-    with contextlib.suppress(MissingInput, ValueError):
-        for line in run_dir.read_lines("findings.jsonl"):
-            finding = json.loads(line)
-            if finding.get("attempt", 1) == attempt:
-                yield finding["cause"], str(finding["culprit"])
 
 
 def write_finding(run_dir: RunDir, finding: Finding, evidence: Evidence) -> None:

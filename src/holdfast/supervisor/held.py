@@ -53,6 +53,8 @@ def begun_now(plan: Plan, host: str) -> AttemptStarted:
         began_unix_s=time.time(),
         tasks=tuple(str(planned.task) for planned in plan.tasks),
         holdfast=__version__,
+        hang_after_s=plan.hang_after_s,
+        start_deadline_s=plan.start_deadline_s,
     )
 
 

@@ -33,7 +33,7 @@ from holdfast.model.watch_facts import TakenOver
 from holdfast.recover.life import Life
 from holdfast.recover.policy import OnFailure, Policy
 from holdfast.recover.resuming import replayed
-from holdfast.supervisor.concluding import conclude_run, told, write_finding
+from holdfast.supervisor.concluding import conclude_run, write_finding
 from holdfast.supervisor.held import Held, begun_now, newest_attempt
 from holdfast.supervisor.relaunching import next_attempt
 from holdfast.supervisor.saving import look_for_saved
@@ -125,7 +125,7 @@ def _go_on(held: Held, facts: Sequence[Fact], first: tuple[Fact, ...]) -> None:
     while True:
         remedies = _remedies(held, facts)
         loop = _attempt(held, facts, first, door, remedies)
-        verdict = loop.judge()
+        verdict = loop.judge(held.host)
         decision = None
         if verdict.conclusion.exit_code and held.plan.on_failure != OnFailure.STOP:
             decision = remedies.at_the_end(loop)
@@ -189,7 +189,7 @@ def _attempt(
         remedy=remedies.while_it_runs,
     )
     traces.facts = lambda: loop.facts
-    loop.recall(facts, told(held.run_dir, plan.attempt))
+    loop.recall(facts)
     loop.run(chain([list(first)], agent.start()), held.host)
     for batch in agent.close(plan.grace_s):
         loop.take(batch)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from holdfast.agent.trace_request import TraceRequest
-from holdfast.coordinator.judging import Tell
+from holdfast.coordinator.telling import Tell
 from holdfast.logdir.run_dir import RunDir
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import HoldfastError

@@ -20,9 +20,9 @@ FACTS_SHOWN_MAX: Final = 40
 FINDINGS_SHOWN_MAX: Final = 20
 ECHOES_SHOWN_MAX: Final = 100
 _MARKS: Final = {OK: "✓", WARNING: "!", ERROR: "✗", UNKNOWN: "·"}
-_GREEN, _YELLOW, _RED, _DIM, _BOLD = "32", "1;33", "1;31", "2", "1"
+_GREEN, _YELLOW, _RED, _CYAN, _DIM, _BOLD = "32", "1;33", "1;31", "1;36", "2", "1"
 _COLOURS: Final = {OK: _GREEN, WARNING: _YELLOW, ERROR: _RED, UNKNOWN: _DIM}
-_SEVERITY_COLOURS: Final = {"error": _RED, "warning": _YELLOW}
+_SEVERITY_COLOURS: Final = {"error": _RED, "warning": _YELLOW, "notice": _CYAN}
 _INDENT: Final = "    "
 _NAME_CELLS: Final = 11
 
@@ -67,6 +67,7 @@ def summary_text(report: dict[str, Any], rows: Sequence[Category], *, about: str
         return "nothing could be looked at, so nothing is known"
     many = "s" if counts["info"] > 1 else ""
     notes = f" ({counts['info']} note{many}: -v)" if counts["info"] else ""
+    notes += " (and a notice above)" if counts["notice"] else ""
     return f"nothing wrong was found: {about}{notes}"
 
 

@@ -5,17 +5,19 @@ from dataclasses import fields
 from typing import Any, Final
 
 from holdfast.model import facts
-from holdfast.model.log_facts import LogsGiven
+from holdfast.model.log_facts import LogsGiven, TotalTold
+from holdfast.model.origin import origin_of
 from holdfast.model.path import Outcome
 from holdfast.model.program_facts import ChiefForAll, Hdf5LocksOff
 from holdfast.model.signals import signal_name
 from holdfast.model.words import bytes_text, seconds_text
+from holdfast.views.finding_fact_text import SAY_FINDINGS
 from holdfast.views.recovery_fact_text import SAY_RECOVERY
-from holdfast.views.told_fact_text import SAY_TOLD
+from holdfast.views.told_fact_text import SAY_TOLD, raised_at
 from holdfast.views.watch_fact_text import SAY
 
 _NAMED_MAX: Final = 8  # members of a list that a sentence names
-_SAY_ELSEWHERE: Final = {**SAY, **SAY_TOLD, **SAY_RECOVERY}
+_SAY_ELSEWHERE: Final = {**SAY, **SAY_TOLD, **SAY_RECOVERY, **SAY_FINDINGS}
 
 
 def fact_text(fact: facts.Fact) -> str:
@@ -49,9 +51,8 @@ def _exited(fact: facts.TaskExited) -> str:
 
 
 def _traceback(fact: facts.TracebackSeen) -> str:
-    where = f" (raised at {fact.frames[-1].partition(': ')[0]})" if fact.frames else ""
-    first_line = next(iter(fact.message.splitlines()), "")
-    return f"{fact.exception}: {first_line}{where}" if first_line else f"{fact.exception}{where}"
+    origin = origin_of(fact)
+    return f"{origin.text}{raised_at(origin, fact.frames)}"
 
 
 def _last_words(fact: facts.LastWords) -> str:
@@ -250,6 +251,9 @@ def _idle(fact: facts.TaskIdle) -> str:
 
 
 def _blocked(fact: facts.StartBlocked) -> str:
+    if not fact.missing:
+        where = "stood in calls of the start, and every server answered"
+        return f"not started after {seconds_text(fact.deadline_s)}: {_few(fact.waiting)} {where}"
     waiting = f"{_few(fact.waiting)} waited for " if fact.waiting else "missing: "
     return f"not started after {seconds_text(fact.deadline_s)}: {waiting}{_few(fact.missing)}"
 
@@ -273,6 +277,7 @@ _SAY: Final[dict[type[facts.Fact], Callable[[Any], str]]] = {
     facts.LimitSeen: _limit,
     facts.LogLine: lambda fact: str(fact.text),
     LogsGiven: lambda fact: f"{len(fact.sources)} log files were given",
+    TotalTold: lambda fact: f"its log ends {'at' if fact.is_reached else 'short of'} its total",
     facts.OutputEnded: _output_ended,
     facts.OutputReleased: _released,
     facts.PathMeasured: _speed,

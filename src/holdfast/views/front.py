@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import click
 
-from holdfast.logdir.journal import is_being_written
+from holdfast.logdir.journal_lock import is_being_written
 from holdfast.logdir.run_dir import RunDir
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import NotOurs, StorageFailed, Unreachable
 from holdfast.model.facts import AttemptEnded
+from holdfast.model.line_choice import LineChoice
 from holdfast.views.asking import Asking
 from holdfast.views.live import Screen
 from holdfast.views.text import report_text
@@ -68,6 +69,7 @@ class Front:
         signals: list[int],
         width: Callable[[], int],
         colour: bool,
+        choice: LineChoice,
         joins: bool = False,
     ) -> None:
         self._run_dir = run_dir
@@ -86,7 +88,13 @@ class Front:
             tasks=[str(task) for task in tasks],
         )
         self._watch = Watch(
-            run_dir, tasks, self._screen, shown=shown, is_tty=self._is_tty, joins=joins
+            run_dir,
+            tasks,
+            self._screen,
+            shown=shown,
+            is_tty=self._is_tty,
+            joins=joins,
+            choice=choice,
         )
         self._asking = Asking(self._watch.say, self._answer) if sys.stdin.isatty() else None
 
@@ -191,7 +199,7 @@ class Front:
         shown = cast("dict[str, Any]", self._run_dir.read_json("report.json"))
         words = [f"… the last {left:,} lines were not shown here; all are in logs/"] if left else []
         words.append(report_text(shown, width=self._width(), colour=self._colour))
-        if ended.exit_code and shown["verdict"] == "healthy":
+        if ended.exit_code and shown["verdict"] != "sick":
             words.append(f"{ended.why}: exit code {ended.exit_code}")
         words.append(f"logs, journal and report: {self._run_dir.path}")
         try:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from holdfast.views.places import Places, places_in_logs
 from holdfast.views.sanitise import plain
 
-_COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
+_COMMANDS: Final = {"error": "error", "warning": "warning", "notice": "notice", "info": "notice"}
 
 
 def report_github(report: dict[str, Any]) -> str:

@@ -12,14 +12,22 @@ from holdfast import __version__
 from holdfast.model.families import FAMILIES
 from holdfast.model.words import bytes_text
 from holdfast.views.file_names import with_short_names
+from holdfast.views.same_fault import with_same_faults_joined
 from holdfast.views.sanitise import plain
 from holdfast.views.story import (
     clocks,
     in_order,
     speaker,
     standing_out,
+    stood_still,
     story_title,
     tells,
+    unfinished,
+)
+from holdfast.views.taken_back import (
+    accusations_taken_back,
+    pauses_sentence,
+    taken_back_line,
 )
 from holdfast.views.task_names import task_names
 from holdfast.views.text import amount_text
@@ -27,7 +35,7 @@ from holdfast.views.text import amount_text
 SOURCES_SHOWN_MAX: Final = 200
 _VERDICTS: Final = {"healthy": "Healthy", "sick": "Sick", "cannot-tell": "Cannot tell"}
 _ROLES: Final = {"first": "first", "echo": "echo", "end": "end", "noise": "noise"}
-_SEVERITIES: Final = {"error": "error", "warning": "warning", "info": "info"}
+_SEVERITIES: Final = frozenset({"error", "warning", "notice", "info"})
 
 Report = dict[str, Any]
 Child = ET.Element | str
@@ -35,7 +43,7 @@ Child = ET.Element | str
 
 def report_html(report: Report) -> str:
     """The whole page. Every text is escaped by the serializer: no markup is ever put together."""
-    report = with_short_names(report)
+    report = with_same_faults_joined(with_short_names(report))
     style = resources.files("holdfast.views").joinpath("report.css").read_text()
     head = _tag(
         "head",
@@ -89,6 +97,7 @@ def _sections(report: Report) -> list[ET.Element]:
     made += [_finding(found, told=()) for found in findings[:1]]
     made += _timeline(report.get("timeline", []))
     made += [_finding(found, told=(_tag("p", found["says"]),)) for found in findings[1:]]
+    made += _taken_back(report)
     made += _without_cause(report)
     made += _recovery(report.get("recovery", []))
     made += _stopped(report.get("stopped"))
@@ -121,9 +130,16 @@ def _stopped(stopped: Report | None) -> list[ET.Element]:
 
 def _header(report: Report) -> ET.Element:
     verdict = report["verdict"]
-    pill = _tag("span", _VERDICTS.get(verdict, "Unknown"), of=f"pill {verdict}")
+    done = report.get("done")
+    name = "Done" if done and verdict == "healthy" else _VERDICTS.get(verdict, "Unknown")
+    pill = _tag("span", name, of=f"pill {verdict}")
     says = report["findings"][0]["says"] if report["findings"] else _calm(report)
-    return _tag("header", pill, _tag("h1", says))
+    still = (
+        [_tag("p", f"{still[:1].upper()}{still[1:]}.")] if (still := stood_still(report)) else []
+    )
+    if done:
+        still.append(_tag("p", f"{done['says'].capitalize()}: {done['by']} finished the training."))
+    return _tag("header", pill, _tag("h1", says), *still)
 
 
 def _calm(report: Report) -> str:
@@ -131,12 +147,14 @@ def _calm(report: Report) -> str:
     where = f" in {amount_text(sources)}" if sources else ""
     if report["verdict"] == "healthy":
         return f"Nothing wrong was found{where}"
+    if gap := unfinished(report):
+        return f"{gap[0].upper()}{gap[1:]}"
     return f"Nothing that was seen{where} proves a cause"
 
 
 def _finding(found: Report, *, told: Sequence[ET.Element]) -> ET.Element:
     """One finding; what the root cause says stands above it already."""
-    severity = _SEVERITIES.get(found["severity"], "info")
+    severity = _severity(found)
     section = _tag(
         "section",
         _tag("h2", _tag("span", severity, of=f"pill {severity}"), f" {found['cause']}"),
@@ -151,14 +169,33 @@ def _finding(found: Report, *, told: Sequence[ET.Element]) -> ET.Element:
         section.append(_tag("h3", "Evidence"))
         section.append(_tag("div", *map(_evidence, found["evidence"]), of="rows evidence"))
     if found["echoes"]:
-        section.append(_tag("h3", "Victims: consequences, not causes"))
+        waits = found["severity"] == "notice"
+        section.append(_tag("h3", "Waiting" if waits else "Victims: consequences, not causes"))
         section.append(_tag("ul", *map(_victims, _by_cause(found["echoes"]).items())))
     return section
 
 
+def _severity(found: Report) -> str:
+    return found["severity"] if found["severity"] in _SEVERITIES else "info"
+
+
+def _taken_back(report: Report) -> list[ET.Element]:
+    """What was told while the job ran and did not stay true."""
+    told, more = accusations_taken_back(report)
+    rows = []
+    for one in told:
+        was = _tag("div", f"told: {one['says']}", of="about")
+        rows.append(_tag("li", taken_back_line(one), was))
+    rows += [_tag("li", more)] if more else []
+    if pauses := pauses_sentence(report):
+        rows.append(_tag("li", pauses))
+    return [_tag("section", _tag("h2", "No longer true"), _tag("ul", *rows))] if rows else []
+
+
 def _about(found: Report) -> ET.Element:
     family = found["family"]
-    told = [("culprit", found["culprit"] or "nobody in particular")]
+    whose = "waited for" if found["severity"] == "notice" else "culprit"
+    told = [(whose, found["culprit"] or "nobody in particular")]
     told += [("host", found["host"])] if found["host"] else []
     told += [("since", f"{_moment(found['since']):%Y-%m-%d %H:%M:%S}")] if found["since"] else []
     told += [("confidence", found["confidence"])]

@@ -10,7 +10,7 @@ from holdfast.views.report import fit
 
 CHECK: Final = "holdfast check"
 DIAGNOSIS: Final = "holdfast diagnose"
-_STATES: Final = {"error": ERROR, "warning": WARNING}
+_STATES: Final = {"error": ERROR, "warning": WARNING, "notice": OK}
 
 
 def report_junit(report: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """A task's output bytes as lines to show: whole, folded, short enough, harmless."""
 
 import codecs
+from collections.abc import Callable
 from typing import Final
 
 from holdfast.views.sanitise import plain_bytes
@@ -16,6 +17,14 @@ _TIMES: Final = "\u00d7"
 _BACKSPACE: Final = b"\b"  # Keras rewinds its progress bar with hundreds of these
 
 
+Hides = Callable[[str, float], bool]  # whether a line that came at that time is left out
+
+
+def hides_nothing(text: str, at_s: float) -> bool:
+    """Every line is shown."""
+    return False
+
+
 class LineAssembler:
     """One stream of one task. Memory stays bounded, however long a line is.
 
@@ -23,13 +32,13 @@ class LineAssembler:
     every PROGRESS_EVERY_S. A line that repeats is shown once, then with its count.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hides: Hides = hides_nothing) -> None:
         self._kept = b""  # the beginning of the line that is being written
         self._beyond_bytes = 0  # how much of it was not kept
         self._state: str | None = None  # a progress bar's newest finished state
         self._state_shown: str | None = None
         self._progress_at_s = float("-inf")
-        self._folds = _Folds()
+        self._folds = _Folds(hides)
 
     def feed(self, chunk: bytes, *, at_s: float) -> list[str]:
         """The lines that this chunk finishes, and what `tick` would add."""
@@ -108,7 +117,8 @@ class LineAssembler:
 class _Folds:
     """Consecutive lines that say the same, shown once and then counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, hides: Hides) -> None:
+        self._hides = hides
         self._last: str | None = None
         self._key = ""
         self._times = 0
@@ -116,6 +126,8 @@ class _Folds:
         self._shown_at_s = float("-inf")
 
     def add(self, text: str, shown: list[str], *, at_s: float) -> None:
+        if self._hides(text, at_s):
+            return
         if self._last is not None and self._same(text):
             self._times += 1
             self._last = text

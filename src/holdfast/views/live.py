@@ -9,6 +9,7 @@ from math import inf
 from typing import Final
 
 from holdfast.views.outlet import Outlet
+from holdfast.views.page import GREEN, SEVERITY_COLOURS
 from holdfast.views.sanitise import cells, clip, plain
 
 LINES_QUEUED_MAX: Final = 4096
@@ -20,6 +21,9 @@ _SPARE_S: Final = 1.0  # what a join may take beyond the drain
 
 _COLOURS: Final = ("36", "33", "35", "32", "34", "96", "93", "95", "92", "94")
 _CLEAR: Final = b"\r\x1b[K"
+SEPARATOR: Final = " · "
+NEWS_CELLS_MIN: Final = 30  # less of a sentence says nothing
+IN_TROUBLE: Final = frozenset({"!", "✗"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +35,39 @@ class TaskMark:
     words: str = ""
 
 
-def status_text(marks: Iterable[TaskMark], *, elapsed_s: float, width: int) -> str:
-    """`ps:0 ● worker:0 ✗ SIGKILL · 00:42`; when it is too long, the clock stays."""
+def status_text(
+    marks: Iterable[TaskMark], *, elapsed_s: float, width: int, words: str = "", news: str = ""
+) -> str:
+    """`ps:0 ● worker:0 ✗ SIGKILL · 00:42 · words`; when it is too long, the clock stays.
+
+    The news are shown where there is room for their beginning at least. While there are any, the
+    words have only the room that is left.
+    """
     minutes, seconds = divmod(max(0, int(elapsed_s)), 60)
     hours, minutes = divmod(minutes, 60)
     clock = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
-    tasks = " ".join(" ".join(filter(None, (one.task, one.mark, one.words))) for one in marks)
     tail = f" · {clock}"
-    return clip(clip(plain(tasks), max(1, width - cells(tail))) + tail, width)
+    tasks = _tasks_text(list(marks), cells_max=width - cells(tail))
+    room = width - cells(tasks) - cells(tail)
+    rest = f" · {words}" if words and width > (cells(words) + cells(SEPARATOR)) * 3 else ""
+    if news and room > NEWS_CELLS_MIN + cells(SEPARATOR):
+        told = f"{SEPARATOR}{plain(news)}"
+        tail += clip(told, room) + (rest if cells(told) + cells(rest) <= room else "")
+    elif rest and (not news or cells(rest) <= room):
+        tasks, tail = clip(tasks, max(1, room + cells(tasks) - cells(rest))), tail + rest
+    return clip(tasks + tail, width)
+
+
+def _tasks_text(marks: Sequence[TaskMark], *, cells_max: int) -> str:
+    """Where not all have room, those in trouble come first."""
+    tasks = _joined(marks)
+    if cells(tasks) > cells_max:
+        tasks = _joined(sorted(marks, key=lambda one: one.mark not in IN_TROUBLE))
+    return clip(tasks, max(1, cells_max))
+
+
+def _joined(marks: Iterable[TaskMark]) -> str:
+    return plain(" ".join(" ".join(filter(None, (one.task, one.mark, one.words))) for one in marks))
 
 
 class Screen:
@@ -55,6 +84,7 @@ class Screen:
         self._outlet = Outlet(fd)
         self._width = width
         self._is_tty = is_tty
+        self._colour = colour
         self._prefixes = _Prefixes(tasks, colour=colour)
         self._changed = threading.Condition()
         self._queue: deque[bytes] = deque()
@@ -93,7 +123,8 @@ class Screen:
 
     def say(self, lines: Iterable[str]) -> None:
         """Lines of our own, without a name before them."""
-        self._put([f"{plain(line)}\n".encode() for line in lines])
+        shown = map(_painted, map(plain, lines)) if self._colour else map(plain, lines)
+        self._put([f"{line}\n".encode() for line in shown])
 
     def set_status(self, text: str) -> None:
         """Replace the line at the bottom; only a terminal has one."""
@@ -249,6 +280,14 @@ class _Prefixes:
         if not self._colour:
             return f"{padded} │ "
         return f"\x1b[{_COLOURS[number % len(_COLOURS)]}m{padded} │\x1b[0m "
+
+
+def _painted(line: str) -> str:
+    """How grave a finding is stands in its first word; that it is over, before the first colon."""
+    label, colon, rest = line.partition(": ")
+    is_over = label.removeprefix("error ").removeprefix("warning ").startswith("taken back after ")
+    code = GREEN if is_over else SEVERITY_COLOURS.get(label.partition("[")[0])
+    return f"\x1b[{code}m{label}\x1b[0m{colon}{rest}" if code and colon else line
 
 
 def _notice(lines: int) -> bytes:

@@ -6,8 +6,14 @@ from typing import Any, Final
 
 from holdfast.model.families import FAMILIES
 from holdfast.views.file_names import with_short_names
+from holdfast.views.same_fault import with_same_faults_joined
 from holdfast.views.sanitise import plain
-from holdfast.views.story import clocks, speaker, standing_out, story_title, tells
+from holdfast.views.story import clocks, speaker, standing_out, stood_still, story_title, tells
+from holdfast.views.taken_back import (
+    accusations_taken_back,
+    pauses_sentence,
+    taken_back_line,
+)
 from holdfast.views.task_names import task_names
 from holdfast.views.text import amount_text
 
@@ -15,7 +21,12 @@ EVIDENCE_SHOWN_MAX: Final = 8
 MOMENTS_SHOWN_MAX: Final = 20
 LAST_WORDS_SHOWN_MAX: Final = 4
 LAST_LINES_SHOWN_MAX: Final = 8
-_MARKS: Final = {"error": "❌", "warning": "⚠️", "info": "ℹ️"}  # noqa: RUF001 - the sign for information
+_MARKS: Final = {
+    "error": "❌",
+    "warning": "⚠️",
+    "notice": "🔔",
+    "info": "ℹ️",  # noqa: RUF001 - the sign for information
+}
 _VERDICTS: Final = {"healthy": "✅ Healthy", "sick": "❌ Sick", "cannot-tell": "❓ Cannot tell"}
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ESCAPED: Final = frozenset("\\`*[]#~$")
@@ -27,12 +38,19 @@ Report = dict[str, Any]
 
 def report_markdown(report: Report) -> str:
     """Headline, evidence, timeline and fix, newline at the end."""
-    report = with_short_names(report)
+    report = with_same_faults_joined(with_short_names(report))
     blocks = [
         block for number, one in enumerate(report["findings"]) for block in _finding(one, number)
     ]
-    if report["verdict"] != "sick":
+    blocks += _taken_back(report)
+    if done := report.get("done"):
+        blocks.append(f"### ✅ {prose(done['says'].capitalize())}")
+        blocks.append(prose(f"{done['by']} finished the training."))
+    elif report["verdict"] != "sick":
         blocks.append(f"### {_VERDICTS.get(report['verdict'], 'Unknown')}")
+        blocks += (
+            [f"{still[:1].upper()}{still[1:]}."] if (still := prose(stood_still(report))) else []
+        )
         blocks += _without_cause(report)
     blocks += _timeline(report.get("timeline", []))
     blocks += _closing(report)
@@ -106,8 +124,18 @@ def _finding(found: Report, number: int) -> Iterator[str]:
     if found["do"]:
         yield "**Fix**\n\n" + "\n".join(f"- {prose(step)}" for step in found["do"])
     if found["echoes"]:
-        victims = task_names([echo["task"] for echo in found["echoes"]])
-        yield f"**Victims** (consequences, not causes): {code(victims)}"
+        waits = found["severity"] == "notice"
+        label = "**Waiting:**" if waits else "**Victims** (consequences, not causes):"
+        yield f"{label} {code(task_names([echo['task'] for echo in found['echoes']]))}"
+
+
+def _taken_back(report: Report) -> Iterator[str]:
+    """What was told while the job ran and did not stay true."""
+    told, more = accusations_taken_back(report)
+    rows = [f"{prose(taken_back_line(one))} (told: {prose(one['says'])})" for one in told]
+    rows += [prose(text) for text in (more, pauses_sentence(report)) if text]
+    if rows:
+        yield "**No longer true**\n\n" + "\n".join(f"- {row}" for row in rows)
 
 
 def _row(entry: Report) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from typing import Final
 from holdfast.views.sanitise import cells, plain
 from holdfast.views.wrap import hanging, wrapped
 
-RED, YELLOW, GREEN, BLUE, BOLD = "1;31", "1;33", "1;32", "1;34", "1"
+RED, YELLOW, GREEN, BLUE, CYAN, BOLD = "1;31", "1;33", "1;32", "1;34", "1;36", "1"
+SEVERITY_COLOURS: Final = {"error": RED, "warning": YELLOW, "notice": CYAN, "info": BLUE}
 BAR: Final = "   |"
 _MARGIN: Final = "    "
 

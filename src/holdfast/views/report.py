@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
+from holdfast.diagnose.lost_workers import lost_workers
 from holdfast.diagnose.timeline import Moment, timeline
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
@@ -14,6 +15,7 @@ from holdfast.model.facts import (
     LastWords,
     LogLine,
     OutputEnded,
+    StopAsked,
     TaskStarted,
     TracebackSeen,
 )
@@ -24,6 +26,7 @@ from holdfast.model.noise import noise_in
 from holdfast.model.redact import redact
 from holdfast.views.fact_text import fact_text
 from holdfast.views.sanitise import plain
+from holdfast.views.taken_back import taken_back_shown
 
 SCHEMA: Final = "holdfast.report/1"
 TEXT_CHARACTERS_MAX: Final = 500
@@ -55,7 +58,15 @@ def report(diagnosis: Diagnosis, evidence: Evidence, *, log_name: LogName) -> di
             for task in unexplained
         },
         "timeline": _timeline(timeline(evidence, diagnosis), evidence, log_name=log_name),
+        **taken_back_shown(
+            diagnosis.taken_back, fit=fit, clock=lambda at_s: _clock(at_s, evidence)
+        ),
     }
+    if lost := lost_workers(evidence):
+        steps = {str(task): at.step if at.step >= 0 else None for task, at in lost.steps.items()}
+        made["done"] = {"by": str(lost.chief), "says": lost.says, "lost": steps}
+    if stop := next(evidence.of(StopAsked), None):
+        made["stop_asked_by"] = fit(stop.by)
     if any(evidence.of(LogsGiven)):
         made["sources"] = list(islice(_sources(evidence), SOURCES_MAX))
         made["noise"] = _noise(evidence)

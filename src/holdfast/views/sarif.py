@@ -9,7 +9,7 @@ from holdfast.diagnose import page
 from holdfast.views.places import FilePlace, Places, places_in_logs
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
+_LEVELS: Final = {"error": "error", "warning": "warning", "notice": "note", "info": "note"}
 
 
 def report_sarif(report: dict[str, Any]) -> str:

@@ -1,25 +1,35 @@
 """The stacks of tasks, for people: who stands where, and who is the odd one out."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
+from holdfast.model.activity_facts import ActivitySeen
 from holdfast.model.cluster import TaskId
 from holdfast.model.stack_page import moves
 from holdfast.model.stacks import Frame, doing, frames_of, merged
 from holdfast.model.watch_facts import StacksSeen, ThreadStack
 from holdfast.model.words import listed, seconds_text
+from holdfast.views.finding_fact_text import activity_says
 from holdfast.views.sanitise import clip, plain
 from holdfast.views.wrap import hanging, wrapped
 
 _BOLD: Final = "1"
 _INDENT: Final = "    "
 THREADS_SHOWN_MAX: Final = 40
+KERNEL_LENGTH_MAX: Final = 400
 
 Rounds = Sequence[Sequence[StacksSeen]]
 
 
 def stacks_text(
-    rounds: Rounds, unseen: Mapping[TaskId, str], *, merge: bool, width: int, colour: bool
+    rounds: Rounds,
+    unseen: Mapping[TaskId, str],
+    activity: Mapping[TaskId, ActivitySeen],
+    *,
+    merge: bool,
+    width: int,
+    colour: bool,
 ) -> str:
     """With `merge`, tasks at the same place once, and only what matters of their frames."""
     rows: list[str] = []
@@ -31,16 +41,27 @@ def stacks_text(
         threads = seen.threads[:THREADS_SHOWN_MAX]
         head = f"{listed(tasks)}: {_state(seen)}{_moved(tasks, moved)}"
         rows += [_painted(row, colour=colour) for row in wrapped(plain(head), width)]
+        for task in tasks:
+            rows += _by_kernel(task, activity.get(task), width=width)
         for thread in threads:
             rows += _thread(thread, every=not merge, named=len(seen.threads) > 1, width=width)
         rows.append("")
     for task, why in unseen.items():
         rows += hanging("", wrapped(plain(f"{task}: {why}"), width))
+        rows += _by_kernel(task, activity.get(task), width=width)
     rows += wrapped(plain(_closing(rounds, newest)), width)
     return "\n".join(rows) + "\n"
 
 
-def stacks_shown(rounds: Rounds, unseen: Mapping[TaskId, str]) -> dict[str, Any]:
+def _by_kernel(task: TaskId, seen: ActivitySeen | None, *, width: int) -> Iterator[str]:
+    if seen is not None:
+        says = clip(plain(f"{task}, by the kernel: {activity_says(seen)}"), KERNEL_LENGTH_MAX)
+        yield from hanging("  ", wrapped(says, width - 2))
+
+
+def stacks_shown(
+    rounds: Rounds, unseen: Mapping[TaskId, str], activity: Mapping[TaskId, ActivitySeen]
+) -> dict[str, Any]:
     """The same for programs."""
     newest = {seen.task: seen for seen in rounds[-1] if seen.task} if rounds else {}
     return {
@@ -57,6 +78,10 @@ def stacks_shown(rounds: Rounds, unseen: Mapping[TaskId, str]) -> dict[str, Any]
         ],
         "moved": {str(task): moved for task, moved in moves(rounds).items()},
         "unknown": {str(task): why for task, why in unseen.items()},
+        "activity": {
+            str(task): {"over_s": seen.over_s, "processes": list(map(asdict, seen.processes))}
+            for task, seen in activity.items()
+        },
     }  # fmt: skip
 
 
@@ -73,6 +98,7 @@ def _shown(seen: StacksSeen) -> dict[str, Any]:
                 "blocked": thread.blocked,
                 "frames": list(thread.frames),
                 "holds": list(thread.holds),
+                "has_gil": thread.has_gil,
             }
             for thread in seen.threads
         ],
@@ -125,7 +151,7 @@ def _skipped(count: int, *, width: int) -> Iterator[str]:
 
 def _closing(rounds: Rounds, newest: Mapping[TaskId, StacksSeen]) -> str:
     if not newest:
-        return "nobody could be looked at"
+        return "nobody's Python stacks could be read"
     times = [look[0].at_s for look in rounds if look]
     apart = f", {seconds_text(times[-1] - times[0])} apart" if len(times) > 1 else ""
     looks = "one look" if len(times) == 1 else f"{len(times)} looks"

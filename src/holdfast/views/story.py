@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from holdfast.model.words import UNFINISHED
+
 Moment = dict[str, Any]
 
 
@@ -56,3 +58,20 @@ def standing_out(report: dict[str, Any]) -> dict[str, list[Moment]]:
         if not any(one["text"] in line for line in last):
             by_why.setdefault(one["why"], []).append(one)
     return by_why
+
+
+def stood_still(report: dict[str, Any]) -> str:
+    """That it ended while it stood still, where no cause is proven; empty if that is not so."""
+    first = report["findings"][0] if report["findings"] else None
+    if report["verdict"] != "cannot-tell" or first is None:
+        return ""
+    if first["cause"] != "keeps-waiting" and first["severity"] != "notice":
+        return ""
+    by = report.get("stop_asked_by")
+    how = f"was stopped by {by} while it stood still" if by else "stood still when last seen"
+    return f"the job {how}; nothing proves a cause"
+
+
+def unfinished(report: dict[str, Any]) -> str:
+    """Why calm logs are no proof that all went well; empty where something else is missing."""
+    return next((gap for gap in report["unknown"] if gap.startswith(UNFINISHED)), "")

@@ -8,11 +8,18 @@ from typing import Any, Final
 from holdfast.model.families import FAMILIES
 from holdfast.model.words import bytes_text
 from holdfast.views.file_names import shared_folder, with_short_names
-from holdfast.views.page import BAR, BLUE, BOLD, GREEN, RED, YELLOW, Page
+from holdfast.views.page import BAR, BOLD, GREEN, RED, SEVERITY_COLOURS, YELLOW, Page
 from holdfast.views.recovery_story import recovery_rows
+from holdfast.views.same_fault import with_same_faults_joined
 from holdfast.views.sanitise import cells, clip, plain
 from holdfast.views.stop_story import stop_rows
-from holdfast.views.story import speaker, standing_out
+from holdfast.views.story import speaker, standing_out, stood_still, unfinished
+from holdfast.views.taken_back import (
+    accusations_taken_back,
+    pauses_sentence,
+    taken_back_label,
+    taken_back_sentence,
+)
 from holdfast.views.task_names import task_names
 from holdfast.views.timeline_text import timeline_rows
 from holdfast.views.wrap import GLUE
@@ -27,7 +34,6 @@ LAST_LINES_SHOWN_MAX: Final = 5  # of each, where there are many
 NAME_CELLS_MAX: Final = 24
 INDENT_MAX: Final = 8
 
-_SEVERITY_COLOURS: Final = {"error": RED, "warning": YELLOW, "info": BLUE}
 _TIMES: Final = "\u00d7"
 
 Report = dict[str, Any]
@@ -36,7 +42,7 @@ Report = dict[str, Any]
 def report_text(report: Report, *, width: int, colour: bool, zone: tzinfo | None = None) -> str:
     """The whole report, newline at the end. Times are in `zone`; None means local time."""
     folder = shared_folder(report)
-    report = with_short_names(report)
+    report = with_same_faults_joined(with_short_names(report))
     page = Page(width=max(width, WIDTH_MIN), colour=colour, zone=zone)
     text = _Text(page, report, folder=folder)
     blocks = [list(recovery_rows(page, report)), list(stop_rows(page, report))]
@@ -44,6 +50,7 @@ def report_text(report: Report, *, width: int, colour: bool, zone: tzinfo | None
         list(text.finding(finding, is_root=number == 0))
         for number, finding in enumerate(report["findings"])
     ]
+    blocks += [list(rows) for rows in text.taken_back()]
     blocks.append(list(text.closing()))
     return "\n".join("\n".join(rows) + "\n" for rows in blocks if rows)
 
@@ -69,7 +76,7 @@ class _Text:
         """One finding; at the root cause also what the whole report says around it."""
         page = self.page
         severity, name = finding["severity"], finding["cause"]
-        code = _SEVERITY_COLOURS.get(severity, BOLD)
+        code = SEVERITY_COLOURS.get(severity, BOLD)
         yield from page.headline(f"{severity}[{name}]", _headline(finding), code)
         yield from page.under("  --> ", " · ".join(self.place(finding)))
         if finding["evidence"]:
@@ -81,7 +88,7 @@ class _Text:
         family = finding["family"]
         yield from page.notes("cause", f"{FAMILIES.get(family, 'not established')} ({family})")
         if finding["echoes"]:
-            yield from page.notes("victims", _victims(finding))
+            yield from page.notes(*_victims(finding))
         if is_root and self.report["verdict"] == "sick":
             yield from self.rest()
         explain = f"holdfast explain {name}"
@@ -102,10 +109,14 @@ class _Text:
         if report["healthy"] or not self.sources:
             healthy = task_names(report["healthy"]) or "no task is known to be well"
             yield from page.notes("healthy", healthy)
-        unknown = report["unknown"][:UNKNOWN_SHOWN_MAX]
-        if len(report["unknown"]) > UNKNOWN_SHOWN_MAX:
-            unknown += [f"… and {len(report['unknown']) - UNKNOWN_SHOWN_MAX} more in {self.more}"]
-        if unknown or not self.sources:
+        gaps = [
+            gap for gap in report["unknown"] if gap != unfinished(report)
+        ]  # the headline has it
+        unknown = gaps[:UNKNOWN_SHOWN_MAX]
+        if len(gaps) > UNKNOWN_SHOWN_MAX:
+            unknown += [f"… and {len(gaps) - UNKNOWN_SHOWN_MAX} more in {self.more}"]
+        proven = report["verdict"] == "sick"
+        if unknown or (proven and not (self.sources or unfinished(report))):
             yield from page.notes("unknown", *unknown or ["nothing that would matter here"])
         broken = report["broken"].items()
         says = (f"our rule {name} crashed, so it proves nothing: {why}" for name, why in broken)
@@ -116,12 +127,33 @@ class _Text:
             lines = "1 line sounds" if noise == 1 else f"{noise:,} lines sound"
             yield from page.notes("noise", f"{lines} bad and {_mean(noise)} nothing")
 
+    def taken_back(self) -> Iterator[Iterator[str]]:
+        """What was told while the job ran and did not stay true; pauses are one row together."""
+        told, more = accusations_taken_back(self.report)
+        for one in told:
+            yield self.no_longer(one)
+        if more:
+            yield self.page.under("", more)
+        if pauses := pauses_sentence(self.report):
+            yield self.page.under("", pauses)
+
+    def no_longer(self, one: Report) -> Iterator[str]:
+        label = taken_back_label(one["severity"], held_s=one["held_s"])
+        says = taken_back_sentence(one["cause"], one["culprit"], one["why"])
+        yield from self.page.headline(label, says, GREEN)
+        yield from self.page.notes("told", one["says"])
+
     def closing(self) -> Iterator[str]:
         """The last block: the verdict, unless the only finding has said it all."""
         report, page = self.report, self.page
         findings = report["findings"]
+        if done := report.get("done"):
+            yield from page.headline(done["says"], f"{done['by']} finished the training", GREEN)
         if report["verdict"] == "healthy":
-            yield from page.headline("healthy", _calm(report), GREEN)
+            if not done:
+                yield from page.headline("healthy", _calm(report), GREEN)
+            if not self.sources:
+                yield from page.notes("unknown", *report["unknown"][:UNKNOWN_SHOWN_MAX])
         elif report["verdict"] == "cannot-tell":
             yield from self.cannot_tell()
         else:
@@ -136,16 +168,7 @@ class _Text:
     def cannot_tell(self) -> Iterator[str]:
         report = self.report
         failed = "" if self.sources else task_names(list(report.get("last_words", {})))
-        if failed:
-            says = f"{failed} failed, and nothing seen proves why"
-        elif report["broken"]:
-            says = "a rule of ours crashed, so its silence proves nothing"
-        elif self.sources:
-            says = f"nothing in {amount_text(self.sources)} proves a cause"
-        elif report["unknown"]:
-            says = "what was written down does not say how this ended"
-        else:
-            says = "there are no facts to judge by"
+        says = f"{failed} failed, and nothing seen proves why" if failed else self.why_unknown()
         yield from self.page.headline("cannot tell", says, YELLOW)
         for why, entries in standing_out(report).items():
             yield self.page.bar()
@@ -153,7 +176,7 @@ class _Text:
             yield from self.evidence(entries, shown_max=UNUSUAL_SHOWN_MAX)
         yield from self.last_words()
         yield from self.timeline()
-        if failed or report["broken"] or report["unknown"] or self.sources:
+        if failed or report["broken"] or report["unknown"] or report["findings"] or self.sources:
             yield from self.rest()
         if failed:
             yield from self.page.notes("help", "the whole output is in the logs named above")
@@ -161,6 +184,19 @@ class _Text:
             yield from self.page.notes(
                 "help", "give it the logs of all tasks, standard error too, and `dmesg -T`"
             )
+
+    def why_unknown(self) -> str:
+        """Why nobody can tell, where nobody has failed."""
+        report = self.report
+        if report["broken"]:
+            return "a rule of ours crashed, so its silence proves nothing"
+        if says := stood_still(report) or unfinished(report):
+            return says
+        if self.sources:
+            return f"nothing in {amount_text(self.sources)} proves a cause"
+        if report["unknown"]:
+            return "what was written down does not say how this ended"
+        return "there are no facts to judge by"
 
     def last_words(self) -> Iterator[str]:
         """What each failed task without a cause said last, and where the whole of it is."""
@@ -233,18 +269,21 @@ def _tail(entry: Report, times: int) -> str:
     return plain(" ".join([*often, *([f"[{entry['file']}{line}]"] if entry["file"] else [])]))
 
 
-def _victims(finding: Report) -> str:
+def _victims(finding: Report) -> tuple[str, str]:
+    """Who suffers. Of a notice they only wait: nobody is accused, so nobody is a victim."""
+    if finding["severity"] == "notice":
+        return "waiting", task_names([echo["task"] for echo in finding["echoes"]])
     by_cause: dict[str, list[str]] = {}
     for echo in finding["echoes"]:
         by_cause.setdefault(echo["cause"], []).append(echo["task"])
     groups = ", ".join(f"{task_names(tasks)} ({cause})" for cause, tasks in by_cause.items())
-    return f"{groups}: these are consequences, not causes"
+    return "victims", f"{groups}: these are consequences, not causes"
 
 
 def _calm(report: Report) -> str:
     tasks = task_names(report["healthy"])
     if report["findings"]:
-        return f"nothing failed; {_count(report['findings'])} above"
+        return f"no task failed; {_count(report['findings'])} above"
     if sources := report.get("sources", []):
         return f"nothing wrong was found in {amount_text(sources)}"
     return f"nothing wrong was found; all is well with {tasks}" if tasks else "nothing is wrong"
@@ -274,7 +313,7 @@ def _folded(entries: Sequence[Report]) -> Iterator[tuple[Report, int]]:
 
 
 def _count(findings: Sequence[Report]) -> str:
-    counts = {"error": 0, "warning": 0, "info": 0}
+    counts = {"error": 0, "warning": 0, "notice": 0, "info": 0}
     for finding in findings:
         counts[finding["severity"]] = counts.get(finding["severity"], 0) + 1
     named = ((count, name if name != "info" else "note") for name, count in counts.items())

@@ -3,35 +3,36 @@
 import json
 import os
 from collections import deque
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from holdfast.logdir.journal import follow_journal
 from holdfast.logdir.run_dir import RunDir, log_name
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import MissingInput
-from holdfast.model.evidence import ENDING
 from holdfast.model.facts import (
     AttemptEnded,
     AttemptStarted,
     Fact,
     ProbeBlind,
-    SignalSent,
     StartWaits,
-    StopAsked,
-    TaskExited,
-    TaskNotStarted,
     TaskStarted,
 )
+from holdfast.model.finding_facts import FindingTakenBack
+from holdfast.model.line_choice import BY_DEFAULT, ChosenLines, LineChoice
 from holdfast.model.recovery_facts import RemedyDecided
-from holdfast.model.signals import signal_name
-from holdfast.model.watch_facts import StateChanged, StepsSeen, TakenOver, TraceTaken
+from holdfast.model.watch_facts import TakenOver, TraceTaken
 from holdfast.model.words import seconds_text
 from holdfast.views.fact_text import fact_text
-from holdfast.views.lines import LineAssembler
-from holdfast.views.live import Screen, TaskMark, status_text
+from holdfast.views.finding_lines import taken_back_lines, told_lines
+from holdfast.views.folded_lines import FoldedLines
+from holdfast.views.lines import Hides, LineAssembler
+from holdfast.views.live import Screen, status_text
+from holdfast.views.printed_steps import PrintedSteps
 from holdfast.views.recovery_lines import is_to_be_done, recovery_line
 from holdfast.views.sanitise import plain
+from holdfast.views.task_marks import TaskMarks
 
 CHUNK_BYTES = 32 * 1024
 BEHIND_BYTES_MAX = 1 << 20  # a terminal: nobody reads that fast
@@ -40,8 +41,6 @@ SKIP_CHUNK_BYTES = 1 << 20
 COUNT_BYTES_A_STEP = 32 << 20
 FINDINGS_BYTES_MAX = 1 << 20
 SAY_SKIPPED_EVERY_S = 2.0
-WELL = frozenset({"starting", "ready", "training", "done", "dead", "ended"})
-ALIVE = frozenset({"●", "…", "!"})
 JOIN_BYTES = 4 * 1024  # of each log's end, for who joins a run that goes on
 
 
@@ -74,6 +73,7 @@ class Watch:
         shown: Collection[TaskId],
         is_tty: bool,
         joins: bool = False,
+        choice: LineChoice = BY_DEFAULT,
     ) -> None:
         self._run_dir = run_dir
         self._screen = screen
@@ -81,8 +81,10 @@ class Watch:
         self._is_tty = is_tty
         self._behind_max = BEHIND_BYTES_MAX if is_tty else PIPE_BEHIND_BYTES_MAX
         self._journal = follow_journal(run_dir)
-        self._marks = {task: TaskMark(task=str(task), mark="·") for task in tasks}
-        self._told: set[TaskId | None] = set()
+        self._marks = TaskMarks(tasks)
+        self._steps = PrintedSteps()
+        self._choice = choice
+        self._folded = FoldedLines(choice)
         self._attempt = 1
         self._followed: dict[tuple[TaskId, str, int], Followed] = {}
         self.decided: RemedyDecided | None = None  # what is waited for, or asked
@@ -96,27 +98,45 @@ class Watch:
     def step(self, at_s: float, *, width: int) -> bool:
         """Show what is new; whether there was anything."""
         self.is_behind = False
-        busy = self._follow_journal()
-        if busy and self.ended is None:
-            self._follow_findings()
+        joined = self._history
+        fresh = self._journal.fresh()
+        words = self._follow_journal(fresh, at_s)
+        if fresh and self.ended is None:
+            # Before what is said of them: a finding may be taken back at once.
+            self._own.extend(told_lines(self._fresh_findings(still_true_only=joined)))
+        self._own.extend(words)
         self._open_logs()
-        busy = self._show_own() or busy
+        busy = self._show_own() or bool(fresh)
         for followed in self._followed.values():
             busy = self._follow(followed, at_s) or busy
+        if folded := self._folded.told(at_s, width=width):
+            self.say(folded)
         if self._is_tty:
             self._show_status(at_s, width)
         return busy
 
     def _show_status(self, at_s: float, width: int) -> None:
         self._screen.resize(width)
-        words = " · Ctrl-C to stop"
+        self._look_for_steps(at_s)
+        words = "Ctrl-C to stop"
         if self.decided:
-            words = f" · waiting to {self.decided.would or self.decided.remedy}{words}"
-        elif all(mark.mark in {"✓", "✗", "■"} for mark in self._marks.values()):
-            words = " · reading the rest of the output"
-        words = words if width > len(words) * 3 else ""
-        status = status_text(self._marks.values(), elapsed_s=at_s, width=width - len(words) - 1)
-        self._screen.set_status(status + words)
+            words = f"waiting to {self.decided.would or self.decided.remedy} · {words}"
+        elif self._marks.are_over:
+            words = "reading the rest of the output"
+        news = "" if self._marks.are_over else self._marks.news(at_s)
+        status = status_text(
+            self._marks.shown(), elapsed_s=at_s, width=width - 1, words=words, news=news
+        )
+        self._screen.set_status(status)
+
+    def _look_for_steps(self, at_s: float) -> None:
+        """The newest steps stand at the ends of the logs, however far behind what is shown is."""
+        streams: dict[TaskId, dict[str, int]] = {}
+        for (task, stream, attempt), followed in self._followed.items():
+            if attempt == self._attempt:
+                streams.setdefault(task, {})[stream] = followed.fd
+        for task, step in self._steps.look(streams, at_s):
+            self._marks.printed(task, step)
 
     def say(self, line: str) -> None:
         """A line of our own, as soon as the screen takes it: nobody waits for that."""
@@ -131,6 +151,9 @@ class Watch:
                 followed.waiting.extend(followed.lines.end(at_s=at_s))
                 self._say_skipped(followed, float("inf"))
                 self._show(followed)
+        behind = any(followed.behind for followed in self._followed.values())
+        if not behind and (folded := self._folded.rest(width=width)):
+            self.say(folded)
         return len(self._own) + sum(
             len(followed.waiting) + followed.behind for followed in self._followed.values()
         )
@@ -143,72 +166,55 @@ class Watch:
             self._count(followed, bytes_max=followed.offset)
         return sum(len(followed.waiting) + followed.skipped for followed in self._followed.values())
 
-    def _follow_journal(self) -> bool:
-        fresh = self._journal.fresh()
+    def _follow_journal(self, fresh: Sequence[Fact], at_s: float) -> list[str]:
+        """What the new facts are worth saying; those of a past that is in the logs, nothing."""
+        words: list[str] = []
         history, self._history = self._history, self._history and not fresh
+        newest_s = max((fact.at_s for fact in fresh), default=0.0)
+        is_end = any(isinstance(fact, AttemptEnded) for fact in fresh)
         for fact in fresh:
             self._note(fact)
-            if fact.task in self._marks:
-                self._marks[fact.task] = self._mark(fact, self._marks[fact.task])
+            self._marks.see(fact, at_s - max(0.0, newest_s - fact.at_s))
             holder_gone = isinstance(fact, ProbeBlind) and fact.probe == "holder"
-            if holder_gone or not history:
-                self._own.extend([plain(words)] if (words := _line(fact)) else [])
-        return bool(fresh)
+            in_report = is_end and isinstance(fact, FindingTakenBack)  # which comes now
+            if holder_gone or not (history or in_report):
+                words.extend(map(plain, _lines(fact)))
+        return words
 
     def _note(self, fact: Fact) -> None:
         """What changes how we see all that follows."""
         match fact:
             case AttemptEnded():
                 self.ended = fact
-            case SignalSent():
-                self._told.update({fact.task} if fact.signal in ENDING else ())
-            case StopAsked():
-                self._told.update(self._marks)
             case AttemptStarted() if fact.attempt > self._attempt:
-                self._begin_anew(fact.attempt)
+                # The rest of what the last attempt wrote is shown, too.
+                self._attempt, self.decided = fact.attempt, None
+                self._steps = PrintedSteps()
+            case TaskStarted(task=TaskId() as task):
+                self._steps.begin_anew(task)
             case RemedyDecided():
                 self.decided = fact if is_to_be_done(fact) else None
 
-    def _begin_anew(self, attempt: int) -> None:
-        """Another attempt: the rest of what the last one wrote is shown, too."""
-        self._attempt, self.decided = attempt, None
-        self._told.clear()
-        self._marks = {task: TaskMark(task=str(task), mark="·") for task in self._marks}
+    def _fresh_findings(self, *, still_true_only: bool) -> list[dict[str, Any]]:
+        """A finding is worth a word when it is made; the whole report comes at the end.
 
-    def _follow_findings(self) -> None:
-        """A finding is worth a word when it is made; the whole report comes at the end."""
+        Who joins a run is told what holds now, and not what held once.
+        """
         try:
             fd = os.open("findings.jsonl", os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._run_dir.fd)
         except FileNotFoundError:
-            return
+            return []
         try:
             fresh = os.pread(fd, FINDINGS_BYTES_MAX, self._findings_read)
         finally:
             os.close(fd)
         whole = fresh[: fresh.rfind(b"\n") + 1]
         self._findings_read += len(whole)
-        for line in whole.splitlines():
-            finding = json.loads(line)
-            fixes = [f"   = fix      {fix}" for fix in finding["do"]]
-            headline = f"{finding['severity']}[{finding['cause']}]: {finding['says']}"
-            self._own.extend([headline, *fixes])
-
-    def _mark(self, fact: Fact, old: TaskMark) -> TaskMark:
-        if isinstance(fact, TaskStarted):
-            self._told.discard(fact.task)
-            return TaskMark(task=old.task, mark="●")
-        if isinstance(fact, TaskNotStarted):
-            return TaskMark(task=old.task, mark="✗", words="not started")
-        if isinstance(fact, TaskExited):
-            if fact.exit_code == 0:
-                return TaskMark(task=old.task, mark="✓")
-            if fact.unseen:
-                return TaskMark(task=old.task, mark="■", words="gone")
-            if fact.task in self._told:
-                return TaskMark(task=old.task, mark="■")
-            how = signal_name(fact.signal) if fact.signal else f"exit {fact.exit_code}"
-            return TaskMark(task=old.task, mark="✗", words=how)
-        return state_mark(fact, old)
+        findings = [json.loads(line) for line in whole.splitlines()]
+        if not still_true_only:
+            return findings
+        newest = {(found["cause"], found["culprit"]): found for found in findings}
+        return [found for key, found in newest.items() if not self._marks.is_taken_back(*key)]
 
     def _open_logs(self) -> None:
         followed = [one for one in self._followed.values() if one.attempt == self._attempt]
@@ -223,8 +229,21 @@ class Watch:
                 except MissingInput:
                     return  # the supervisor has not made them yet
                 offset = _last_lines(fd) if self._joins else 0
-                followed_now = Followed(task, stream, fd, offset, self._attempt)
+                lines = LineAssembler(self._hides(task, stream))
+                followed_now = Followed(task, stream, fd, offset, self._attempt, lines)
                 self._followed[(task, stream, self._attempt)] = followed_now
+
+    def _hides(self, task: TaskId, stream: str) -> Hides:
+        """What is left out of one log, and counted."""
+        chosen, name = ChosenLines(self._choice), log_name(task, self._attempt, stream)
+
+        def hides(text: str, at_s: float) -> bool:
+            why = chosen.why_hidden(text)
+            if why:
+                self._folded.add(why, text, task=str(task), log=name, at_s=at_s)
+            return bool(why)
+
+        return hides
 
     def _follow(self, followed: Followed, at_s: float) -> bool:
         """Show more of a log. What the screen does not take now stays where it is: on disk."""
@@ -326,6 +345,13 @@ def _from_a_beginning(followed: Followed, chunk: bytes) -> bytes:
     return rest
 
 
+def _lines(fact: Fact) -> Iterator[str]:
+    if isinstance(fact, FindingTakenBack):
+        yield from taken_back_lines(fact)
+    elif line := _line(fact):
+        yield line
+
+
 def _line(fact: Fact) -> str:
     """What is worth a line of its own when it happens."""
     match fact:
@@ -345,16 +371,3 @@ def _last_lines(fd: int) -> int:
     """Where the last lines of a log begin, for one who comes later."""
     start = max(0, os.fstat(fd).st_size - JOIN_BYTES)
     return start + os.pread(fd, JOIN_BYTES, start).find(b"\n") + 1 if start else 0
-
-
-def state_mark(fact: Fact, old: TaskMark) -> TaskMark:
-    """How a task that runs stands: at which step, or in what trouble."""
-    if isinstance(fact, StepsSeen) and old.mark == "●":
-        return replace(old, words=f"step {fact.step}")
-    if not isinstance(fact, StateChanged) or old.mark not in ALIVE:
-        return old
-    if fact.state in WELL:
-        return replace(old, mark="●", words=old.words if old.mark == "●" else "")
-    if fact.state == "waiting":
-        return replace(old, mark="…", words="")
-    return replace(old, mark="!", words=fact.state)

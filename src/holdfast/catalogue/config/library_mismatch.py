@@ -72,15 +72,6 @@ cause = Cause(
             Weight.SIGN,
         ),
         Words(
-            Pattern(
-                r"AttributeError: (?:partially initialized )?module"
-                r" '(?P<culprit>(?:tensorflow|keras|torch|torchvision|jax|jaxlib|flax|horovod"
-                r"|pandas|scipy|h5py|transformers|google\.protobuf)[\w.]*)' has no attribute"
-            ),
-            Weight.SIGN,
-            unless=Pattern(r"partially initialized|tensorflow(?:\.contrib[\w.]*)?' has no"),
-        ),
-        Words(
             Pattern(r"OpKernel \('op: [^\n]*has already been registered|Duplicate registration of")
         ),
     ),

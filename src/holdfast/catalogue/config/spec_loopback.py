@@ -15,9 +15,10 @@ was taken for the address to be found at.
 Write the name or the address by which the other hosts can reach it.
 
 ## When this accusation would be wrong
-When all the hosts in the list are names of one and the same machine. A cluster that is all on
-loopback runs on one machine and is left alone, and so is a task that calls only itself localhost,
-while the others have its real name.
+When all the hosts in the list are names of one and the same machine, and it is not known by them. A
+cluster that is all on loopback, or on loopback and under the name of the one host that all its
+definitions were read on, runs on one machine and is left alone; so is a task that calls only itself
+localhost, while the others have its real name.
 """
 
 from collections.abc import Iterator
@@ -78,13 +79,24 @@ def _local(definition: Definition) -> tuple[Local, bool]:
             unspecified.append((task, str(found)))
         elif is_loopback(found.host):
             loopback.append((task, str(found)))
-        else:
+        elif not _is_here(found.host, definition):
             elsewhere += 1
     if len(tasks) == 1:
         return (), True
     if not elsewhere:
         return tuple(unspecified), True
     return (*unspecified, *loopback), False
+
+
+def _is_here(host: str, definition: Definition) -> bool:
+    """Whether it is the name of the one host on which all with this definition are."""
+    hosts = {_short(spec.host) for spec in definition.specs}
+    return hosts == {_short(host)}
+
+
+def _short(host: str) -> str:
+    """Without its domain; an address has none."""
+    return host if host.replace(".", "").isdigit() else host.partition(".")[0].lower()
 
 
 def _is_only_itself(specs: list[SpecRead], local: list[TaskId]) -> bool:

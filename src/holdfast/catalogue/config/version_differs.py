@@ -1,4 +1,4 @@
-"""Tasks of one cluster use different versions of TensorFlow or what it stands on.
+"""Tasks of one cluster use versions of TensorFlow, or of what it stands on, that do not fit.
 
 ## What you see
 Often nothing: neighbouring versions of TensorFlow 2 train together. Otherwise a peer that
@@ -7,7 +7,27 @@ on some hosts only, or a program that behaves differently on one host.
 
 ## Why it happens
 A host was updated and others were not, a container's tag moved, or a task starts another
-interpreter than the rest.
+interpreter than the rest. What is compared, and what is not, goes by the packages' own rules:
+
+TensorFlow calls two versions in one cluster unsupported: its tasks talk in a protocol of which
+nothing is promised between versions. Another major version (1 and 2) is an error, another minor
+(2.15 and 2.21) a warning. Patches (2.21.0 and 2.21.1) only mend bugs, and are not told.
+
+Keras 2 and 3 name variables differently and write other files: a warning. Within a major
+version nothing is told.
+
+Python promises nothing for bytecode between minor versions (3.11 and 3.12), so functions that
+are pickled by value or saved in a model (`Lambda` layers) load only where they were made:
+worth knowing. Graphs and tensors do not care. Patches (3.11.7 and 3.11.9) are not told.
+
+protobuf's messages are the same on the wire in all versions. What must fit is the code that was
+generated for it, inside of one process: that of a major version runs with this one and the next.
+So a neighbouring major is not told; where two tasks are two or more apart, one of them is
+probably outside of what its TensorFlow was made for: worth knowing.
+
+gRPC never breaks its wire, not even with a major version, and TensorFlow carries a gRPC of its
+own: only another major version of the Python package `grpcio`, whose calls may differ, is worth
+knowing. NumPy and CUDA keep what they promise within a major version, and are compared by it.
 
 ## How to confirm it by hand
 `python -c "import tensorflow; print(tensorflow.__version__)"` with each task's interpreter.
@@ -18,43 +38,48 @@ requirements file with exact versions.
 
 ## When this accusation would be wrong
 When the difference is harmless, which is common: only different major versions of TensorFlow
-are an error. Five mixes of TensorFlow 2.15 and 2.21 that were tried trained to the end.
+are an error. Five mixes of TensorFlow 2.15 and 2.21 that were tried trained to the end. A
+nightly build counts as the version that it will become.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import VersionsSeen
-from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.findings import GRAVITY, Cause, Confidence, Proof, Severity
 from holdfast.model.remedies import AskHuman
 from holdfast.model.told_differences import versions_told
+from holdfast.model.version_rules import RULES, compared_part, mismatch
 
-# How many parts of a version must be equal, and how much it matters if they are not.
-COMPARED: Mapping[str, tuple[int, Severity]] = {
-    "tensorflow": (2, Severity.WARNING),
-    "keras": (1, Severity.WARNING),
-    "python": (1, Severity.WARNING),
-    "protobuf": (1, Severity.INFO),
-    "numpy": (1, Severity.INFO),
-    "grpcio": (1, Severity.INFO),
-    "cuda": (1, Severity.INFO),
-}
 SAID_MAX = 5
-Signature = tuple[tuple[str, str], ...]
+Parts = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
-    groups: dict[Signature, list[VersionsSeen]] = {}
+    kinds: dict[Parts, list[VersionsSeen]] = {}
     for seen in _last(evidence):
-        groups.setdefault(_signature(seen), []).append(seen)
-    ordered = sorted(groups.values(), key=len, reverse=True)
-    most = ordered[0][0] if ordered else None
-    for group in ordered[1:]:
-        if most is not None and (differ := _differences(most, group[0])):
-            # While some have not loaded it yet, the first few may be the wrong ones.
-            majority = 2 * len(ordered[0]) > max(len(evidence.tasks), sum(map(len, ordered)))
-            yield _proof(ordered[0], group, differ, majority=majority)
+        kinds.setdefault(_parts(seen, RULES), []).append(seen)
+    if not kinds:
+        return
+    most = _fitting(max(kinds.values(), key=len)[0], kinds.values())
+    odd: dict[Parts, list[VersionsSeen]] = {}
+    for seen in (seen for group in kinds.values() for seen in group):
+        if differ := _differences(most[0], seen):
+            odd.setdefault(_parts(seen, differ), []).append(seen)
+    # While some have not loaded it yet, the first few may be the wrong ones.
+    known = len(most) + sum(map(len, odd.values()))
+    majority = 2 * len(most) > max(len(evidence.tasks), known)
+    for group in sorted(odd.values(), key=len, reverse=True):
+        # Who is between the two fits both, and does not tell who of them is wrong.
+        alone = len(_fitting(group[0], kinds.values())) < len(most)
+        yield _proof(most, group, is_odd=majority and alone and len(group) == 1)
+
+
+def _fitting(one: VersionsSeen, kinds: Iterable[Sequence[VersionsSeen]]) -> list[VersionsSeen]:
+    """Itself, and all that may be in one cluster with it."""
+    others = [seen for group in kinds if not _differences(one, group[0]) for seen in group]
+    return [one, *(seen for seen in others if seen is not one)]
 
 
 def _last(evidence: Evidence) -> Iterable[VersionsSeen]:
@@ -69,53 +94,41 @@ def _last(evidence: Evidence) -> Iterable[VersionsSeen]:
     return last.values()
 
 
-def _signature(seen: VersionsSeen) -> Signature:
+def _parts(seen: VersionsSeen, names: Iterable[str]) -> Parts:
     return tuple(
-        (name, _key(seen.versions[name], parts))
-        for name, (parts, _) in COMPARED.items()
-        if name in seen.versions
+        (name, compared_part(name, seen.versions[name])) for name in names if name in seen.versions
     )
 
 
-def _key(version: str, parts: int) -> str:
-    return ".".join(version.split(".")[:parts])
-
-
-def _differences(one: VersionsSeen, other: VersionsSeen) -> list[str]:
+def _differences(one: VersionsSeen, other: VersionsSeen) -> dict[str, Severity]:
     """The packages that both have, in versions that do not fit; the most important first."""
-    return [
-        name
-        for name, (parts, _) in COMPARED.items()
-        if name in one.versions
-        and name in other.versions
-        and _key(one.versions[name], parts) != _key(other.versions[name], parts)
-    ]
+    both = [name for name in RULES if name in one.versions and name in other.versions]
+    found = {name: mismatch(name, one.versions[name], other.versions[name]) for name in both}
+    return {name: severity for name, severity in found.items() if severity}
 
 
-def _proof(
-    most: Sequence[VersionsSeen],
-    odd: Sequence[VersionsSeen],
-    differ: Sequence[str],
-    *,
-    majority: bool,
-) -> Proof:
+def _proof(most: Sequence[VersionsSeen], odd: Sequence[VersionsSeen], *, is_odd: bool) -> Proof:
     first, other = odd[0], most[0]
-    grave = "tensorflow" in differ and _key(first.versions["tensorflow"], 1) != _key(
-        other.versions["tensorflow"], 1
-    )
-    theirs = ", ".join(f"{name} {other.versions[name]}" for name in differ)
-    ours = ", ".join(f"{name} {first.versions[name]}" for name in differ)
+    differ = _differences(other, first)
+    theirs = ", ".join(_versions(most, name) for name in differ)
+    ours = ", ".join(_versions(odd, name) for name in differ)
     return Proof(
         facts=(*odd[:SAID_MAX], other),
-        culprit=first.task if majority and len(odd) == 1 else None,
+        culprit=first.task if is_odd else None,
         confidence=Confidence.HIGH,
-        severity=Severity.ERROR if grave else COMPARED[differ[0]][1],
+        severity=max(differ.values(), key=GRAVITY.index),
         says=f"{_who(odd)} with {ours}, and {_who(most)} with {theirs}",
         do=(
             f"install the same versions for all, such as {_pins(other, differ)}",
             f"see which interpreter it is: {first.interpreter or 'python'} -m pip list",
         ),
     )
+
+
+def _versions(group: Sequence[VersionsSeen], name: str) -> str:
+    """Those that a group of tasks has, which fit each other."""
+    found = dict.fromkeys(seen.versions[name] for seen in group if name in seen.versions)
+    return f"{name} {' or '.join(list(found)[:SAID_MAX])}"
 
 
 def _who(group: Sequence[VersionsSeen]) -> str:
@@ -125,7 +138,7 @@ def _who(group: Sequence[VersionsSeen]) -> str:
     return f"{', '.join(names)}{more} {verb}"
 
 
-def _pins(seen: VersionsSeen, differ: Sequence[str]) -> str:
+def _pins(seen: VersionsSeen, differ: Iterable[str]) -> str:
     packages = [
         f"{name}=={seen.versions[name]}" for name in differ if name not in {"python", "cuda"}
     ]

@@ -3,7 +3,9 @@
 ## What you see
 `Shape mismatch in the collective instance 100` or `Collective instance 103 expected type 1 and
 data_type 1 but got type 0 and data_type 9` in one log; the others say only that tasks have
-crashed, seconds later. Who speaks first is who arrived second, not who is wrong.
+crashed, seconds later. Who speaks first is who arrived second, not who is wrong. With gloo all
+wait until `Timed out waiting 1800000ms for recv operation to complete`, one of them at another
+line of the program than the rest.
 
 ## Why it happens
 Every task of a MultiWorkerMirroredStrategy must create the same variables and run the same
@@ -25,16 +27,17 @@ which is right, nor of more when the first to notice was the leader: that ends a
 they have said what they have. Then nobody is accused.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import LogLine, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.lost_peer import BETWEEN_TASKS
+from holdfast.model.odd_place import VOTERS_MIN, place_in_program, stands_elsewhere
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.tracebacks import own_frames
+from holdfast.model.watch_facts import StepsSeen
 from holdfast.model.wording import Words
 from holdfast.model.words import listed
 
@@ -50,20 +53,22 @@ FIRST_HAND = Pattern(
     r"BaseCollectiveExecutor::StartAbort \w+: (?:Shape mismatch|Collective instance)"
 )
 TYPES = {"1": "float32", "2": "float64", "3": "int32", "9": "int64", "10": "bool", "19": "float16"}
+# gloo, when nobody sent what a task waited for.
+IN_VAIN = Pattern(r"[Tt]imed out waiting \d+ ?ms for (?:recv|send) operation")
 OPS = {"0": "reduce", "1": "broadcast", "2": "gather", "3": "permute", "4": "all-to-all"}
-VOTERS_MIN = 3
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
     said = [line for pattern in (SHAPE, KIND) for line in evidence.lines(pattern) if line.task]
     heard = [line for line in said if FIRST_HAND.search(line.text)]
     first = {line.task: line for line in reversed(heard)}
-    if not said:
-        return
     tracebacks = {task: seen for task in evidence.tasks if (seen := evidence.last_traceback(task))}
+    if not said:
+        yield from _apart(evidence, tracebacks)
+        return
     members = [task for task in evidence.tasks if task.trains]
     spread = {line.task for line in said} - first.keys()  # ended by it, before they could say
-    odd = _stands_elsewhere(tracebacks) or (None if spread else _says_alone(first, members))
+    odd = stands_elsewhere(tracebacks) or (None if spread else _says_alone(first, members))
     line = first.get(odd) or next(iter(heard), said[0])
     ended = evidence.failure_of(odd) if odd else None
     yield Proof(
@@ -79,14 +84,31 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     )
 
 
-def _stands_elsewhere(tracebacks: Mapping[TaskId, TracebackSeen]) -> TaskId | None:
-    """The one whose own program was at another place than all the others were."""
-    places = {task: _place(seen) for task, seen in tracebacks.items()}
-    counts = Counter(places.values())
-    alone = [task for task, place in places.items() if place and counts[place] == 1]
-    if len(places) < VOTERS_MIN or len(alone) != 1 or len(counts) != len(alone) + 1:
-        return None
-    return alone[0]
+def _apart(evidence: Evidence, ended: Mapping[TaskId, TracebackSeen]) -> Iterator[Proof]:
+    """All waited for one another until one gave up, and one at another line than the rest."""
+    among = all(BETWEEN_TASKS.search(seen.message) for seen in ended.values())
+    gave_up = any(IN_VAIN.search(seen.message) for seen in ended.values())
+    odd = stands_elsewhere(ended) if among and gave_up else None
+    if odd is None:
+        return
+    others = [task for task in ended if task != odd]
+    yield Proof(
+        facts=(ended[odd], *(ended[task] for task in others)),
+        culprit=odd,
+        confidence=Confidence.HIGH,
+        says=f"{odd} does not run the same collectives as the others: it was at"
+        f" {_at(evidence, ended[odd])}, {listed(others)} at {_at(evidence, ended[others[0]])}",
+        do=(
+            f"see why {odd} came there: its input may have fewer batches than the others' have",
+            "give all tasks equally many steps, without conditions on the task's index",
+        ),
+    )
+
+
+def _at(evidence: Evidence, seen: TracebackSeen) -> str:
+    step = max(evidence.of(StepsSeen, seen.task), key=lambda fact: fact.at_s, default=None)
+    after = f" after step {step.step}" if step else ""
+    return f"{place_in_program(seen)}{after}"
 
 
 def _says_alone(first: Mapping[TaskId | None, LogLine], members: list[TaskId]) -> TaskId | None:
@@ -98,11 +120,6 @@ def _says_alone(first: Mapping[TaskId | None, LogLine], members: list[TaskId]) -
     if len(speakers) == 1:
         return speakers[0]
     return silent[0] if len(silent) == 1 else None
-
-
-def _place(seen: TracebackSeen) -> str:
-    own = own_frames(seen.frames)
-    return own[-1].partition(" ")[0] if own else ""
 
 
 def _sentence(odd: TaskId | None, line: LogLine, members: list[TaskId]) -> str:

@@ -19,7 +19,8 @@ loss in half precision.
 
 ## When this accusation would be wrong
 When a NaN was only printed, and the training went on. A loss that the program itself tells is
-warned of when it was no number three times in a row, or ten times its first value over five.
+warned of when it was no number three times in a row, or ten times its first value over five. It
+rests on numbers that were told: a starved task tells them later.
 """
 
 from collections.abc import Iterator

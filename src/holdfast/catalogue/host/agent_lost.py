@@ -18,7 +18,8 @@ logged-out session (`loginctl enable-linger`), a cron job, a limit on memory.
 
 ## When this accusation would be wrong
 It accuses nobody. How and when a task ended meanwhile is known; what only a look can see, such
-as a task that stood still for a time, is not.
+as a task that stood still for a time, is not. A watcher that is only starved is not lost: it says
+itself for how long it did not get to look, and that time counts against nobody.
 """
 
 from collections.abc import Iterator

@@ -17,9 +17,11 @@ Move the other program, or give the task more: a higher quota, cores of its own 
 `cpuset`), a better `nice`.
 
 ## When this accusation would be wrong
-When a job has more tasks than the machine has cores, its tasks wait for each other: that is how
-it was started, and no fault. So somebody else must use the cores, or a quota keep the task from
-them. Whether training suffers only its steps tell; until they do, this is a warning.
+When a job has more tasks than the machine has cores, its tasks wait for each other: that is how it
+was started, and no fault. So somebody else must use the cores, or a quota keep the task from them.
+Whether training suffers only its steps tell; until they do, this is a warning. It is a warning,
+and names who is starved, not who is to blame for anything: the programs that use the cores stand
+in its sentence.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,7 +32,14 @@ from holdfast.model.facts import Fact
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.watch_facts import HostSampled, TaskMoves, TaskSampled, TaskSlow, TaskStill
+from holdfast.model.watch_facts import (
+    HostSampled,
+    TaskMoves,
+    TaskSampled,
+    TaskSlow,
+    TaskStill,
+    TaskWaits,
+)
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
@@ -48,12 +57,18 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         samples = list(evidence.of(TaskSampled, task))
         if not samples or now_s - samples[-1].at_s > RECENT_S or evidence.exit_of(task):
             continue
-        throttled = _lasting(samples, _is_throttled)
-        starved = _lasting(samples, _is_starved)
-        if throttled:
+        if throttled := _lasting(samples, _is_throttled):
             yield _by_quota(evidence, throttled)
-        elif starved and (hogs := _hogs(evidence, starved)):
+            continue
+        starved = _lasting(samples, _is_starved)
+        # What it wanted before it began to wait hurts it no more.
+        if starved and not _waits(evidence, task) and (hogs := _hogs(evidence, starved)):
             yield _by_others(evidence, starved, hogs)
+
+
+def _waits(evidence: Evidence, task: TaskId) -> bool:
+    told = max(evidence.of(TaskWaits, task), key=lambda fact: fact.at_s, default=None)
+    return told is not None and told.waits_s > 0
 
 
 def _is_throttled(sample: TaskSampled) -> bool:
@@ -105,7 +120,7 @@ def _by_quota(evidence: Evidence, row: list[TaskSampled]) -> Proof:
         facts=(row[0], last, *harm) if last is not row[0] else (last, *harm),
         culprit=last.task,
         confidence=Confidence.HIGH,
-        severity=Severity.ERROR if harm else Severity.WARNING,
+        severity=Severity.WARNING,
         says=f"the CPU quota{quota}{cgroup} keeps {last.task} from running"
         f" {last.throttled_share:.0%} of the time, for {seconds_text(_span_s(row))} now",
         do=(

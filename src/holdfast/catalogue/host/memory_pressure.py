@@ -16,8 +16,9 @@ Save a checkpoint now if you can. Raise the limit, or find what grows: `tracemal
 shuffle buffers and batches.
 
 ## When this accusation would be wrong
-A buffer that is being filled grows fast, and stops by itself. That is why this is a warning,
-which is taken back when the growth ends, and replaced when the kernel has killed somebody.
+A buffer that is being filled grows fast, and stops by itself. That is why this is a warning, which
+is taken back when the growth ends, and replaced when the kernel has killed somebody. It counts
+bytes: a starved task grows more slowly, if at all.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from collections.abc import Iterator
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
+from holdfast.model.memory_told import limit_words, still_told
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import MemoryNearsLimit, TaskSampled
 from holdfast.model.words import bytes_text, seconds_text
@@ -33,21 +35,14 @@ LASTING_S = 25.0  # it is told every 10 s while it grows
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
-    now_s = max((fact.at_s for fact in evidence.facts), default=0.0)
-    last: dict[tuple[str, str], MemoryNearsLimit] = {}
-    for fact in evidence.of(MemoryNearsLimit):
-        last[fact.host, fact.limit_of] = fact
-    for fact in last.values():
-        if now_s - fact.at_s <= LASTING_S and not evidence.exit_of(fact.task):
-            yield _proof(evidence, fact)
+    for fact in still_told(evidence, MemoryNearsLimit, LASTING_S):
+        yield _proof(evidence, fact)
 
 
 def _proof(evidence: Evidence, fact: MemoryNearsLimit) -> Proof:
     growth = bytes_text(int(fact.growth_bytes_per_s))
     used, limit = bytes_text(fact.used_bytes), bytes_text(fact.limit_bytes)
-    whose = (
-        f"the limit of cgroup {fact.limit_of}" if fact.limit_of else f"the memory of {fact.host}"
-    )
+    whose = limit_words(fact)
     who = f"{fact.task} grows by {growth}" if fact.task else f"{growth} more are used"
     return Proof(
         facts=(fact,),

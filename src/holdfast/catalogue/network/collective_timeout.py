@@ -20,7 +20,9 @@ Look at the member that is behind. If all stopped in the first operation, check 
 `NCCL_DEBUG=INFO`. If one is only slow now and then, raise the limit.
 
 ## When this accusation would be wrong
-When a member ended before with an error of its own: that one is to blame, and is told first.
+When a member ended before with an error of its own: that one is to blame, and is told first. It is
+the program's own time-out, by the wall clock: a starved member comes late as well. That the
+operation was given up is true all the same: look at the member that is behind.
 """
 
 from holdfast.model.findings import Cause
@@ -31,6 +33,7 @@ from holdfast.model.wording import Weight, Words
 cause = Cause(
     family="collective-timeout",
     remedy=AskHuman(),
+    yields_to=frozenset({"collective-mismatch"}),
     words=(
         Words(
             Pattern(

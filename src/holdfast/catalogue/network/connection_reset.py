@@ -17,8 +17,9 @@ Let the tasks reach each other directly: host network for containers, no load ba
 service mesh on the ports of the cluster.
 
 ## When this accusation would be wrong
-When the task was ending just then. Look again: the finding rests on several looks in a run, on
-one look from outside.
+When the task was ending just then. Look again: the finding rests on several looks in a run, on one
+look from outside. A starved task does not reset connections, it is only late to answer them; in a
+run it must last, as in `stalled-at-start`.
 """
 
 from collections.abc import Iterator

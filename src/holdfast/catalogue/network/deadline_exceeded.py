@@ -17,7 +17,9 @@ Look at the named task first. If it is only slow, raise the deadline: `operation
 `heartbeat_timeout_in_ms`, `CommunicationOptions(timeout_seconds=…)`.
 
 ## When this accusation would be wrong
-When the network between the two is cut: then the named task complains of the others, too.
+When the network between the two is cut: then the named task complains of the others, too. It is
+the program's own deadline, by the wall clock: a starved task misses it as well. So these words are
+a symptom, and whatever else is proven of the task comes first.
 """
 
 from holdfast.model.findings import Cause

@@ -18,8 +18,10 @@ other hosts can reach.
 
 ## When this accusation would be wrong
 When the loss is only on the way from where we look: another place may reach it. Where somebody
-else gets an answer, the finding is `partition` instead. On a bad line a connection may lose
-all of its packets: after a single look it is only `likely`. In a run a short cut is waited for.
+else gets an answer, the finding is `partition` instead. On a bad line a connection may lose all of
+its packets: after a single look it is only `likely`. In a run a short cut is waited for. That
+packets arrive needs none of the task's cores: a starved task is not silent in this way. Time in
+which our own looks came late does not count.
 """
 
 from collections.abc import Iterator

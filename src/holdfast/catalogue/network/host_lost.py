@@ -18,8 +18,10 @@ that shall survive this writes its checkpoints elsewhere.
 
 ## When this accusation would be wrong
 A network that is cut looks the same from outside: its tasks may live on, and find that all the
-others are lost. Of two halves of a cluster, the one without the first task is called lost. A
-host with a single task is only `likely`: a firewall can answer in its name.
+others are lost. Of two halves of a cluster, the one without the first task is called lost. A host
+with a single task is only `likely`: a firewall can answer in its name. A starved host still
+acknowledges and refuses, because its kernel does; the rest is as in `partition` and `filtered`:
+time without a core, theirs or ours, does not count.
 """
 
 from collections.abc import Iterator

@@ -16,8 +16,8 @@ Repair the link. A packet that is lost when a connection is made costs a second,
 connection a fifth of a second.
 
 ## When this accusation would be wrong
-When the task's host was too busy to answer in time: then the loss goes with a load near the
-number of its cores.
+When the task's host was too busy to answer in time: then the loss goes with a load near the number
+of its cores. It is a warning, never an error: a starved host may be all there is to it.
 """
 
 from collections.abc import Iterator

@@ -16,10 +16,11 @@ another namespace); a service whose pod is not there yet; a resolver that is dow
 Correct the name, use the full name or the IP address, or repair the resolver.
 
 ## When this accusation would be wrong
-When the name resolves on the hosts of the tasks, but not where we look from: run the check
-there. A resolver that did not answer may have lost a packet, and the name may be right: then
-the finding says `likely`. A name that is resolved later, as a Kubernetes service is, is not
-accused in a run before it has failed for some seconds.
+When the name resolves on the hosts of the tasks, but not where we look from: run the check there.
+A resolver that did not answer may have lost a packet, and the name may be right: then the finding
+says `likely`. A name that is resolved later, as a Kubernetes service is, is not accused in a run
+before it has failed for some seconds. A resolver that is silent may be starved itself: in a run
+that must last for half a minute, without the time in which our own looks came late.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ from holdfast.model.named_tasks import call_targets, tasks_in
 from holdfast.model.path import Outcome
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.standing import Standing, views
+from holdfast.model.standing import Standing, lasted_s, views
 from holdfast.model.wording import Words
 
 UNKNOWN_NAME = Pattern(
@@ -39,7 +40,7 @@ UNKNOWN_NAME = Pattern(
     r"|Temporary failure in name resolution|Name or service not known"
 )
 NO_ANSWER = Pattern(r"Temporary failure|the resolver gave no answer")
-LASTING_S = 4.0
+LASTING_S, SILENT_S = 4.0, 30.0
 WORDS_MAX = 100
 
 
@@ -69,8 +70,10 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
 
 
 def _lasts(evidence: Evidence, view: Standing) -> bool:
+    """A resolver that says no is believed soon; one that is silent may only want a core."""
     in_a_run = any(evidence.of(AttemptStarted))
-    return not in_a_run or view.look.at_s - view.since_s >= LASTING_S
+    needed_s = SILENT_S if NO_ANSWER.search(view.look.says) else LASTING_S
+    return not in_a_run or lasted_s(evidence, view) >= needed_s
 
 
 def _looked_up(view: Standing) -> Proof:

@@ -17,8 +17,9 @@ Give the task another port in all definitions, or end the other program if it is
 
 ## When this accusation would be wrong
 When a proxy or a load balancer in between speaks before it passes on: TensorFlow needs a plain
-path to its peers. A server that is just being started or ended may speak oddly for a moment:
-after a single look it is only `likely`.
+path to its peers. A server that is just being started or ended may speak oddly for a moment: after
+a single look it is only `likely`. It rests on an answer, not on silence: a starved server gives
+none.
 """
 
 from collections.abc import Iterator

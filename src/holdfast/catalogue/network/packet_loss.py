@@ -17,8 +17,10 @@ Find the link that loses: compare the hosts, then cables, ports and switches bet
 the host out meanwhile.
 
 ## When this accusation would be wrong
-The counters are those of the whole host: another program with a bad link of its own may have
-sent again what is counted here. A cut between two tasks is told as `partition` instead.
+The counters are those of the whole host: another program with a bad link of its own may have sent
+again what is counted here. A cut between two tasks is told as `partition` instead. A starved
+receiver makes its peer send again, too: so nothing is said of tasks on one machine, and it is a
+warning, never an error.
 """
 
 from collections.abc import Iterator

@@ -17,12 +17,15 @@ trains, `ss -tino` shows data in Send-Q with `backoff:` on exactly the links bet
 Repair the path in the direction that the finding names.
 
 ## When this accusation would be wrong
-When a task cannot be reached by anybody: then it is `filtered`. From outside we see that a task
-does not find one of its peers, but not always which: then the finding says `likely`. In a run a
-short cut is waited for. While a job trains, a path that loses one packet in five can look cut for
-some seconds: where packets got through before, it takes longer until it is called a cut. From
-one pair alone nobody can tell on whose side the fault is, nor, when both ends send in vain,
-whether it is one way only: acknowledgements take the same path.
+When a task cannot be reached by anybody: then it is `filtered`. When all of those that were named
+wait for a task that was not: so addresses alone, without a definition, prove nothing. From
+outside we see that a task does not find one of its peers, but not always which: then the finding
+says `likely`. In a run a short cut is waited for. While a job trains, a path that loses one
+packet in five can look cut for some seconds: where packets got through before, it takes longer
+until it is called a cut. From one pair alone nobody can tell on whose side the fault is, nor,
+when both ends send in vain, whether it is one way only: acknowledgements take the same path. A
+starved task may be slow to acknowledge, because it lost its core in the middle of a read: while a
+job trains, only time in which both ends had a core counts.
 """
 
 from collections.abc import Iterator
@@ -49,6 +52,7 @@ from holdfast.model.standing import (
     LASTING_S,
     Standing,
     is_ready,
+    lasted_s,
     missing,
     standings,
     views,
@@ -124,7 +128,7 @@ def _seen_from_two_places(evidence: Evidence) -> Iterator[Proof]:
 def _has_lasted(evidence: Evidence, view: Standing) -> bool:
     """Within a run a cut may be short: whoever asks from outside asks about now."""
     may_heal = any(evidence.of(AttemptStarted)) and not any(evidence.of(StartBlocked))
-    return not may_heal or view.look.at_s - view.since_s >= LASTING_S
+    return not may_heal or lasted_s(evidence, view) >= LASTING_S
 
 
 def _way_back(found: list[Standing], cut: Standing) -> PathProbed | None:
@@ -190,7 +194,11 @@ def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[P
         for fact in last.values()
         if _asked_in_vain(evidence, fact) and not _looks_elsewhere(evidence, fact)
     ]
-    if not blind or len(last) < len(found):
+    if (
+        not blind
+        or len(last) < len(found)
+        or (len(blind) == len(found) and not _is_whole(evidence))
+    ):
         return
     lost = sorted(fact.task for fact in blind if fact.task)
     who = "one of its peers" if len(lost) == 1 else "each other, or one of their peers"
@@ -212,6 +220,12 @@ def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[P
             ),
         ),
     )
+
+
+def _is_whole(evidence: Evidence) -> bool:
+    """Whether all tasks are known: addresses that a user names may not be all of them."""
+    specs = list(evidence.of(SpecRead))
+    return not specs or any(not spec.bare for spec in specs)
 
 
 def _asked_in_vain(evidence: Evidence, last: PeersListed) -> bool:

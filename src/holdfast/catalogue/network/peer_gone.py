@@ -17,8 +17,10 @@ task ended: its exit code, its own last lines.
 Look at the peer. This finding stands alone only when the peer left no trace.
 
 ## When this accusation would be wrong
-When the network between two living tasks broke. At the end of a good run the same words are
-noise: a task that exits with 0 is never believed to have lost a peer.
+When the network between two living tasks broke. At the end of a good run the same words are noise:
+a task that exits with 0 is never believed to have lost a peer. It rests on the words of a task
+that has failed over it, and is an echo: a starved peer that was given up by TensorFlow's own
+heartbeats is told by what is known of that peer.
 """
 
 import math
@@ -28,7 +30,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import ENDING, Evidence
 from holdfast.model.facts import LogLine, SignalSent, StopAsked, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
-from holdfast.model.lost_peer import LOST, LOST_ERRORS
+from holdfast.model.lost_peer import LOST, is_aftermath
 from holdfast.model.named_tasks import call_targets, named_tasks
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import Relaunch
@@ -46,10 +48,10 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         until_s = math.inf if evidence.failure_of(task) else survivors_s
         said: list[LogLine | TracebackSeen] = [
             *evidence.lines(LOST, task),
-            *(seen for seen in evidence.of(TracebackSeen, task) if _is_lost(seen)),
+            *(seen for seen in evidence.of(TracebackSeen, task) if is_aftermath(evidence, seen)),
         ]
         ended = evidence.last_traceback(task)
-        if ended is not None and ended not in said and _is_lost(ended):
+        if ended is not None and ended not in said and is_aftermath(evidence, ended):
             said.append(ended)  # the program wrote it down, whatever became of its output
         said = [fact for fact in said if fact.at_s <= until_s]
         if said:
@@ -67,10 +69,6 @@ def _survivors_heard_until_s(evidence: Evidence) -> float:
     sent = (fact.at_s for fact in evidence.of(SignalSent) if fact.signal in ENDING)
     asked = (fact.at_s for fact in evidence.of(StopAsked))
     return min((*sent, *asked), default=math.inf)
-
-
-def _is_lost(seen: TracebackSeen) -> bool:
-    return bool(LOST_ERRORS.search(seen.exception))
 
 
 def _proof(evidence: Evidence, task: TaskId, said: list[LogLine | TracebackSeen]) -> Proof:

@@ -16,8 +16,10 @@ from outside and listening inside means a firewall.
 Start the task, or correct its address in all definitions, or open the port in the firewall.
 
 ## When this accusation would be wrong
-A task that has done its work and left refuses, too. So this is a warning while nobody waits
-for it, and an error only when others reach the same address at the same time.
+A task that has done its work and left refuses, too. So this is a warning while nobody waits for
+it, and an error only when others reach the same address at the same time. Refusing is the
+kernel's, and needs no core: a starved task that listens never refuses; one that does not listen
+yet is given its time by the same rule as in `never-started`.
 """
 
 from collections.abc import Iterator

@@ -16,7 +16,8 @@ Place the tasks in one network. Fewer, larger messages help: a larger batch, gra
 accumulation, fewer variables.
 
 ## When this accusation would be wrong
-When the path was busy only while it was measured. Measure again on a quiet network.
+When the path was busy only while it was measured. Measure again on a quiet network. It is a
+warning, never an error: a starved host answers late, too.
 """
 
 from collections.abc import Iterator

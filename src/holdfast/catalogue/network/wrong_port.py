@@ -7,7 +7,8 @@ MultiWorkerMirroredStrategy passes its start and dies at the first all-reduce, w
 
 ## Why it happens
 The address in the definition and the port of the server were set in two places: an old
-TF_CONFIG, a script that counts ports itself, a port that was changed because it was taken.
+TF_CONFIG, a script that counts ports itself, a port that was changed because it was taken, a
+`ClusterSpec` in the program of one task that is not the one in its TF_CONFIG.
 
 ## How to confirm it by hand
 The log of the task says `Started server with target: grpc://…:PORT`; compare it with its entry
@@ -17,22 +18,34 @@ in the TF_CONFIG of the others.
 Write the same address into all definitions, the one at which the task listens.
 
 ## When this accusation would be wrong
-When another cluster on the same host uses the same task names on a neighbouring port. The
-finding names the address at which the task answered: look whose it is.
+When another cluster on the same host uses the same task names on a neighbouring port. The finding
+names the address at which the task answered: look whose it is. A starved task that has not opened
+its port yet is given its time as in `never-started`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import LogLine, PathProbed, SocketsSeen, StartBlocked, TracebackSeen
+from holdfast.model.facts import (
+    Fact,
+    LogLine,
+    PathProbed,
+    SocketsSeen,
+    StartBlocked,
+    TracebackSeen,
+)
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
-from holdfast.model.named_tasks import own_call_target
+from holdfast.model.named_tasks import own_call_target, tasks_in
 from holdfast.model.path import REFUSED_AT, Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.standing import Standing, is_ready, missing, standings
-from holdfast.model.waiting import waits_in
+from holdfast.model.start_calls import StandsAtStart, StartCall, standing_at_start
+from holdfast.model.waiting import STILL_WAITING, waits_in
 from holdfast.model.words import listed
+
+FOUND_S = 15.0  # a peer that answers is found within this, however long one has tried in vain
+LEADERS = ("ps", "chief", "worker")  # whom TensorFlow makes the leader, the first there is
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -45,6 +58,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         else:
             yield from _listens(evidence, standing)
     yield from _said(evidence)
+    yield from _in_its_own_program(evidence)
 
 
 def _elsewhere(evidence: Evidence, standing: Standing) -> PathProbed | None:
@@ -126,6 +140,73 @@ def _said(evidence: Evidence) -> Iterator[Proof]:
             )
 
 
+def _in_its_own_program(evidence: Evidence) -> Iterator[Proof]:
+    """Its start is overdue for one that answers all others: it looks for it elsewhere."""
+    at = standings(evidence)
+    for one in standing_at_start(evidence):
+        task, host = one.task, one.look.host
+        # From another host, the path between the two may be to blame.
+        near = {
+            peer: standing
+            for peer, standing in at.items()
+            if peer != task and standing.is_ready and standing.look.host == host
+        }
+        sought = _sought(evidence, one, near) if one.overdue else {}
+        for peer, fact in sought.items():
+            address = near[peer].look.address
+            yield Proof(
+                facts=(near[peer].look, one.look, fact),
+                culprit=task,
+                confidence=Confidence.HIGH,
+                says=f"{task} still waits {one.where} for {peer}, which answers at {address}: its"
+                " program has another address for it than the definition",
+                do=(
+                    f"compare its ClusterSpec in the code with TF_CONFIG: {peer} is at {address}",
+                    "let the program take its cluster from TF_CONFIG: TFConfigClusterResolver()",
+                ),
+                exit_code=HUNG_CODE,
+            )
+
+
+def _sought(
+    evidence: Evidence, one: StandsAtStart, near: Mapping[TaskId, Standing]
+) -> dict[TaskId, Fact]:
+    """Whom it does not find, and the fact that shows it: its log, else its sockets."""
+    if one.call is StartCall.OPENS_SESSION:
+        return {
+            peer: line
+            for line in evidence.lines(STILL_WAITING, one.task)
+            for peer in tasks_in(line.text)
+            if peer in near and _answered_all_the_time(evidence, near[peer], line)
+        }
+    leader = next(task for role in LEADERS for task in evidence.tasks if task.role == role)
+    needed = {leader} if one.call is StartCall.JOINS else near.keys()
+    seen = max(evidence.of(SocketsSeen, one.task), key=lambda fact: fact.at_s, default=None)
+    if seen is None or one.call is StartCall.AWAITS_CHIEF:
+        return {}
+    open_to = {*seen.connected, *seen.trying}
+    return {
+        peer: seen
+        for peer, standing in near.items()
+        if peer in needed
+        and seen.at_s - standing.since_s >= FOUND_S
+        and not open_to.intersection(_addresses(standing.look))
+    }
+
+
+def _answered_all_the_time(evidence: Evidence, standing: Standing, line: LogLine) -> bool:
+    """Whether it had been there for long when the other one still waited for it."""
+    exited = evidence.exit_of(standing.task)
+    there = exited is None or exited.at_s > line.at_s
+    return there and line.at_s - standing.since_s >= FOUND_S
+
+
+def _addresses(look: PathProbed) -> set[str]:
+    """As a kernel has them, with numbers for names."""
+    port = look.address.rpartition(":")[2]
+    return {look.address, *(f"{ip}:{port}" for ip in look.ips)}
+
+
 def _came_up(evidence: Evidence, task: TaskId) -> bool:
     return any(is_ready(look) for look in evidence.of(PathProbed) if look.target == task)
 
@@ -138,7 +219,7 @@ def _is_same(tried: str, right: str) -> bool:
 cause = Cause(
     family="cluster-spec-mismatch",
     detect=detect,
-    hears=(REFUSED_AT,),
+    hears=(REFUSED_AT, STILL_WAITING),
     remedy=AskHuman(),
-    yields_to=frozenset({"spec-differs"}),
+    yields_to=frozenset({"spec-differs", "proxy-hijack"}),
 )

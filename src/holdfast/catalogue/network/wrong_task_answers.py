@@ -18,8 +18,9 @@ Make the addresses the same, in the same order, in all definitions, and give eve
 of its own.
 
 ## When this accusation would be wrong
-The answer is the server's own word, so it is not. Whose definition is the wrong one may stay
-open: the finding names the task whose place is taken.
+The answer is the server's own word, so it is not. Whose definition is the wrong one may stay open:
+the finding names the task whose place is taken. It rests on an answer, not on silence: a starved
+server gives none.
 """
 
 from collections.abc import Iterator

@@ -24,8 +24,9 @@ import signal
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence, death_signal
-from holdfast.model.facts import Fact
+from holdfast.model.facts import Fact, TaskExited
 from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.lost_peer import BETWEEN_TASKS, is_aftermath
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.signals import CRASHES, signal_name
@@ -40,9 +41,11 @@ SAID_ELSEWHERE = Pattern(r"bad_alloc|std::system_error|c10::|gloo::|dmlc::|nccl"
 def detect(evidence: Evidence) -> Iterator[Proof]:
     for failure in evidence.failures():
         number = death_signal(failure)
-        if number not in CRASHES:
+        if number not in CRASHES or _lost_a_peer_before(evidence, failure):
             continue
         said = list(evidence.lines(CHECK, failure.task))[-LAST_CHECKS:]
+        if said and BETWEEN_TASKS.search(said[-1].text):
+            continue  # JAX ends a process in this way when another one is lost
         facts: tuple[Fact, ...] = (*said, failure)
         direct = failure.signal is not None
         why = f": {said[-1].text[-200:]}" if said else ""
@@ -55,6 +58,12 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             do=_do(number),
             exit_code=128 + number,
         )
+
+
+def _lost_a_peer_before(evidence: Evidence, failure: TaskExited) -> bool:
+    """Whether it had ended its program for want of a peer, and then died of tidying up."""
+    seen = evidence.last_traceback(failure.task)
+    return seen is not None and is_aftermath(evidence, seen)
 
 
 def _do(number: int) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 ## What you see
 One task is gone with exit code 0 and no word of trouble. Seconds later the others fail with
-`Socket closed` or `The tasks have crashed`, exactly as after a crash, or stand still for ever.
+`Socket closed`, `The tasks have crashed` or gloo's `Connection closed by peer`, exactly as after a
+crash, or stand still for ever.
 
 ## Why it happens
 It ran out of input before the others (fewer files or rows in its shard, `repeat()` forgotten), it
@@ -19,18 +20,27 @@ and let all of them leave together.
 
 ## When this accusation would be wrong
 When the training was over, and only the farewell of the others failed: then every task has made
-all of its steps, and the errors can be ignored.
+all of its steps, and the errors can be ignored. Tasks that are leaving, too, and take long, are
+not waiting: only who was seen inside of a step since then counts, and as long as nobody has failed
+it is a notice first, then a warning, and an error after minutes. A starved host makes a farewell
+long; it puts nobody back into a step.
+
+What it knows more than `keeps-waiting`: how the one that is gone ended, and at which step.
 """
 
 from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
+from holdfast.model.core_time import able_to_run_s
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, TaskExited
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import GRAVITY, HUNG_CODE, Cause, Confidence, Proof, Severity
 from holdfast.model.lost_peer import LOST, LOST_ERRORS
+from holdfast.model.loudness import how_loud
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.stack_rounds import looks_at
+from holdfast.model.stance import Stance, stance_of
 from holdfast.model.watch_facts import StepsSeen, TaskStill
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
@@ -72,7 +82,8 @@ def _suffering(evidence: Evidence, exited: TaskExited) -> Iterator[Fact]:
                 yield failure
         elif still := _stillness(evidence, other):
             since_s = still.at_s - still.still_s
-            if still.still_s >= STILL_S and since_s >= exited.at_s - LEAVING_S:
+            waits = _waits_in_step(evidence, other, since_s=max(since_s, exited.at_s - LEAVING_S))
+            if still.still_s >= STILL_S and since_s >= exited.at_s - LEAVING_S and waits:
                 yield still
 
 
@@ -86,6 +97,12 @@ def _stillness(evidence: Evidence, task: TaskId) -> TaskStill | None:
     return still if until_then else None
 
 
+def _waits_in_step(evidence: Evidence, task: TaskId, *, since_s: float) -> bool:
+    """Whether it was seen inside of a step since then: who is leaving, too, is not."""
+    looks = [look for look in looks_at(evidence, task) if look.at_s >= since_s]
+    return bool(looks) and stance_of(looks[-1], None) is Stance.STEP
+
+
 def _lost_a_peer(evidence: Evidence, failure: TaskExited) -> bool:
     seen = evidence.last_traceback(failure.task)
     if seen is not None:
@@ -94,23 +111,49 @@ def _lost_a_peer(evidence: Evidence, failure: TaskExited) -> bool:
 
 
 def _proof(evidence: Evidence, exited: TaskExited, suffering: list[Fact]) -> Proof:
-    victims = listed([fact.task for fact in suffering])
-    step = max(evidence.of(StepsSeen, exited.task), key=lambda fact: fact.at_s, default=None)
+    victims = listed([f"{fact.task}{_at_step(evidence, fact.task)}" for fact in suffering])
+    step = _last_step(evidence, exited.task)
     reached = f" at step {step.step}" if step else ""
-    first = min(suffering, key=lambda fact: fact.at_s)
+    first = min(suffering, key=_since_s)
     how = "failed" if isinstance(first, TaskExited) else "stood still"
-    later_s = max(0.0, first.at_s - exited.at_s)
+    later_s = max(0.0, _since_s(first) - exited.at_s)
+    stills = [fact for fact in suffering if isinstance(fact, TaskStill)]
+    failed = len(stills) < len(suffering)
+    loud = max((_loudness(evidence, still) for still in stills), key=GRAVITY.index, default=None)
+    losses = filter(None, (evidence.last_traceback(fact.task) for fact in suffering))
+    loss = min(losses, key=lambda seen: seen.at_s, default=None)
     return Proof(
-        facts=(exited, *suffering[:2], *((step,) if step else ())),
+        facts=(exited, *suffering[:2], *((step,) if step else ()), *((loss,) if loss else ())),
         culprit=exited.task,
         confidence=Confidence.HIGH,
+        severity=None if failed else loud,
         says=f"{exited.task} ended with exit code 0{reached} while {victims} still needed it;"
         f" {first.task} {how} {seconds_text(later_s)} later",
         do=(
             f"see why {exited.task} was done: its input, its number of steps, its stopping rule",
             "give every task the same number of steps",
         ),
+        exit_code=1 if failed else HUNG_CODE,
     )
+
+
+def _last_step(evidence: Evidence, task: TaskId | None) -> StepsSeen | None:
+    return max(evidence.of(StepsSeen, task), key=lambda fact: fact.at_s, default=None)
+
+
+def _at_step(evidence: Evidence, task: TaskId | None) -> str:
+    step = _last_step(evidence, task)
+    return f" (at step {step.step})" if step else ""
+
+
+def _since_s(fact: Fact) -> float:
+    return fact.at_s - fact.still_s if isinstance(fact, TaskStill) else fact.at_s
+
+
+def _loudness(evidence: Evidence, still: TaskStill) -> Severity:
+    since_s = still.at_s - still.still_s
+    able_s = able_to_run_s(evidence, still.task, since_s=since_s, until_s=still.at_s)
+    return how_loud(evidence, able_s, usual_s=still.usual_s, works=False)
 
 
 # Open MPI ends all the others then. Who ended with an error of its own is told elsewhere.

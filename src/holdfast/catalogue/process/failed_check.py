@@ -63,7 +63,7 @@ cause = Cause(
             ),
             unless=OF_OTHERS,
         ),
-        Words(Pattern(r"Check failed: |Check failure stack trace"), unless=OF_OTHERS),
+        Words(Pattern(r"Check failed: "), unless=OF_OTHERS),
         Words(
             Pattern(r"Assertion [`'].*' failed\.|(?:^|[ :])Assertion failed: \("), unless=OF_OTHERS
         ),

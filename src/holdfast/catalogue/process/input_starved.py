@@ -19,20 +19,26 @@ copies of the data, more than one reader.
 ## When this accusation would be wrong
 An input that is slow only at its start, while it fills its buffers, looks the same for some
 seconds: so steps must have become slower, too, or have stopped. A generator that is busy while
-another task is late is not accused, because its buffer is full and nobody calls it.
+another task is late is not accused, because its buffer is full and nobody calls it. An input that
+is slow, on a starved host too, is a warning and never an error while steps still come; where they
+have stopped, it is a notice first, and an error only after minutes.
+
+What it knows more than `keeps-waiting`: that the step waits for the input, and where that is made.
 """
 
 from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
+from holdfast.model.core_time import able_to_run_s
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact
-from holdfast.model.findings import Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof, Severity
+from holdfast.model.loudness import how_loud
 from holdfast.model.pace import SLOWER, slowed
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
 from holdfast.model.stacks import Doing, Frame, doing, frames_of, main_thread, user_frame
-from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSlow, ThreadStack
+from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSlow, TaskStill, ThreadStack
 from holdfast.model.words import seconds_text
 
 LOOKS_MIN, LOOKS_COUNTED = 3, 12
@@ -49,7 +55,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         if enough and looks[-1].at_s - looks[0].at_s >= OVER_S:
             harm = _harm(evidence, task, looks[-1])
             if harm is not None:
-                yield _proof(task, looks, places, harm)
+                yield _proof(evidence, task, looks, places, harm)
 
 
 def _waits_at(look: StacksSeen) -> Frame | None:
@@ -78,7 +84,13 @@ def _harm(evidence: Evidence, task: TaskId, last: StacksSeen) -> Fact | None:
     return behind if behind is not None and behind.factor >= SLOWER else still
 
 
-def _proof(task: TaskId, looks: list[StacksSeen], places: list[Frame], harm: Fact) -> Proof:
+def _proof(
+    evidence: Evidence,
+    task: TaskId,
+    looks: list[StacksSeen],
+    places: list[Frame],
+    harm: Fact,
+) -> Proof:
     place = places[-1]
     paced = harm if isinstance(harm, StepsSeen | TaskSlow) else None
     slow = f", {seconds_text(paced.step_s)} a step" if paced else ""
@@ -86,6 +98,7 @@ def _proof(task: TaskId, looks: list[StacksSeen], places: list[Frame], harm: Fac
         facts=(looks[0], looks[-1], harm),
         culprit=task,
         confidence=Confidence.HIGH,
+        severity=_severity(evidence, harm),
         says=f"{task} waits for its own input{slow}: {len(places)} of {len(looks)}"
         f" looks in {seconds_text(looks[-1].at_s - looks[0].at_s)} found it in {place.name}"
         f" at {place}",
@@ -93,7 +106,17 @@ def _proof(task: TaskId, looks: list[StacksSeen], places: list[Frame], harm: Fac
             f"make {place.name} at {place} faster, or read ahead: .prefetch(tf.data.AUTOTUNE)",
             f"see it again: holdfast stacks RUN_DIR --task {task}",
         ),
+        exit_code=HUNG_CODE if isinstance(harm, TaskStill) else 1,
     )
+
+
+def _severity(evidence: Evidence, harm: Fact) -> Severity:
+    """Who is slow gets on; of who stands still, time tells whether it will."""
+    if not isinstance(harm, TaskStill):
+        return Severity.WARNING
+    since_s = harm.at_s - harm.still_s
+    able_s = able_to_run_s(evidence, harm.task, since_s=since_s, until_s=harm.at_s)
+    return how_loud(evidence, able_s, usual_s=harm.usual_s, works=True)
 
 
 cause = Cause(family="task-stalled", detect=detect, live=True, remedy=AskHuman())

@@ -16,16 +16,23 @@ some times in a row, always shows the same few lines of the same functions.
 Give the loop a limit, and make it fail when that is reached.
 
 ## When this accusation would be wrong
-Work that is only long, such as reading a large file in pure Python before the first step, looks
-the same; it counts only when the task has stood still for much longer than it ever did before,
-and when nobody else makes any progress.
+Work that is only long, such as an evaluation or a large file that is read in pure Python, looks
+the same: no look can tell a loop that never ends from one that will. So it is a notice of
+`keeps-waiting` first, becomes a warning of this cause when it lasts much longer than anything
+before, and an error only at a limit of minutes (`--hang-after-s`). What counts is the time that
+the task really had a core: on a starved host the limits are reached later.
+
+What it knows more than `keeps-waiting`: look after look finds the same few lines, all the while
+busy.
 """
 
 from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
+from holdfast.model.core_time import able_to_run_s
 from holdfast.model.evidence import Evidence
-from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof, Severity
+from holdfast.model.loudness import how_loud
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at, still_at
@@ -51,9 +58,11 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
             continue
         still = still_at(evidence, task, looks[-1].at_s)
         if still and _is_small(frames):
-            used, wanted = _shares(evidence, task, still)
-            if wanted >= BUSY_SHARE:
-                yield _proof(evidence, looks, frames, still, used_share=used)
+            proof = _proof(evidence, looks, frames, still)
+            busy = _wanted_share(evidence, task, still) >= BUSY_SHARE
+            # Before that it is only work that lasts: who waits for it is told by keeps-waiting.
+            if busy and proof.severity is not Severity.NOTICE:
+                yield proof
 
 
 def _in_own_code(looks: list[StacksSeen]) -> list[StacksSeen]:
@@ -79,15 +88,15 @@ def _is_small(frames: list[Frame]) -> bool:
     return len(places) <= PLACES_MAX and len(lines) <= LINES_MAX
 
 
-def _shares(evidence: Evidence, task: TaskId, still: TaskStill) -> tuple[float, float]:
-    """Of a core, meanwhile: what its main thread used, and with what it wanted and did not get."""
+def _wanted_share(evidence: Evidence, task: TaskId, still: TaskStill) -> float:
+    """Of a core, meanwhile: what its main thread used, and what it wanted and did not get."""
     began_s = still.at_s - still.still_s
-    used = wanted = still.cpu_share
-    for sample in evidence.of(TaskSampled, task):
-        if sample.at_s - began_s >= sample.over_s / 2:
-            share = sample.main_cpu_share or sample.cpu_share
-            used, wanted = max(used, share), max(wanted, share + sample.starved_share)
-    return used, wanted
+    wanted = [
+        (sample.main_cpu_share or sample.cpu_share) + sample.starved_share
+        for sample in evidence.of(TaskSampled, task)
+        if sample.at_s - began_s >= sample.over_s / 2
+    ]
+    return max(still.cpu_share, *wanted) if wanted else still.cpu_share
 
 
 def _proof(
@@ -95,18 +104,18 @@ def _proof(
     looks: list[StacksSeen],
     frames: list[Frame],
     still: TaskStill,
-    *,
-    used_share: float,
 ) -> Proof:
-    """Sure, when it has computed for longer than it ever paused: starved of cores, that is late.
+    """Sure, when it could compute for longer than it ever paused: starved of cores, that is late.
 
     That it still stands still, the newest look says as well as who measures it now and then.
     """
     task = still.task
-    stood_s = max(still.still_s, looks[-1].at_s - (still.at_s - still.still_s))
+    began_s = still.at_s - still.still_s
+    stood_s = max(still.still_s, looks[-1].at_s - began_s)
     functions = listed(dict.fromkeys(frame.name for frame in frames))
     files = listed(dict.fromkeys(frame.file.rpartition("/")[2] for frame in frames))
-    sure = still.usual_s > 0 and used_share * stood_s >= HABITS * still.usual_s
+    able_s = able_to_run_s(evidence, task, since_s=began_s, until_s=began_s + stood_s)
+    sure = still.usual_s > 0 and able_s >= HABITS * still.usual_s
     alone = not _others_go_on(evidence, task, looks[0].at_s)
     return Proof(
         facts=(looks[0], looks[-1], still),
@@ -120,6 +129,7 @@ def _proof(
             f"see it again: holdfast stacks RUN_DIR --task {task}",
         ),
         exit_code=HUNG_CODE,
+        severity=how_loud(evidence, able_s, usual_s=still.usual_s, works=True),
     )
 
 

@@ -19,9 +19,14 @@ Start the task, or look into its log: why has it not come to the line that start
 The others will go on as soon as it comes; nothing needs to be restarted.
 
 ## When this accusation would be wrong
-When the task is only late: it may still come. During a run it is accused at the deadline of
-the start-up, or when the job ends before it, not sooner. From outside, a task that has finished
-its work and left looks the same, so it is accused only when somebody waits for it.
+When the task is only late: it may still come. During a run it is accused at the deadline of the
+start-up, or when the job ends before it, not sooner. From outside, a task that has finished its
+work and left looks the same, so it is accused only when somebody waits for it. Who wants a core
+and gets none is not idle: on a starved host the deadline waits for it, and when a job is ended
+before it, only the time in which it had a core counts.
+
+What it knows more than `keeps-waiting`: that the one who is waited for has no server yet, and at
+which address it is missed.
 """
 
 from collections.abc import Iterator
@@ -113,7 +118,7 @@ WORDS = (
             r"Barrier timed out(?:(?s:.*?)task names:\s*"
             r"(?P<culprit>/job:[a-z][a-z0-9_-]*/(?:replica:\d+/)?task:\d+))?"
         ),
-        unless=Pattern(r"[Ss]hutdown"),
+        unless=Pattern(r"[Ss]hutdown|PREEMPTION_SYNC"),
         says="{who} did not come to the start of the cluster: {line}",
     ),
     Words(

@@ -19,14 +19,15 @@ ParameterServerStrategy: a worker may; after a lost ps relaunch from a checkpoin
 the first one died: its last lines are in the log before the restart.
 
 ## When this accusation would be wrong
-Two processes with the same task index look alike: the leader calls the second one a restart.
-Where the definitions show that, the finding is about them.
+Two processes with the same task index look alike: the leader calls the second one a restart. Where
+the definitions show that, the finding is about them. It rests on a new incarnation or process, not
+on time: a starved task keeps its own.
 """
 
 from collections.abc import Iterator
 
-from holdfast.model.cluster import TaskId
-from holdfast.model.evidence import CHIEF, Evidence
+from holdfast.model.cluster import TaskId, chief_of
+from holdfast.model.evidence import Evidence
 from holdfast.model.facts import LogLine, PathProbed, ProcessSeen
 from holdfast.model.findings import Cause, Confidence, Proof, Severity
 from holdfast.model.named_tasks import tasks_in
@@ -123,7 +124,7 @@ def _told(evidence: Evidence) -> Iterator[Proof]:
     for line in evidence.lines(NEW_INCARNATION):
         named = [task for task in tasks_in(line.text) if task != line.task]
         if not named and "Leader" in line.text:
-            named = [CHIEF if CHIEF in evidence.tasks else TaskId("worker", 0)]
+            named = [chief_of(evidence.tasks)]
         if named and any(evidence.failures()):
             # Before it trains, two tasks may have been given the same index.
             trained = any(steps.at_s < line.at_s for steps in evidence.of(StepsSeen))

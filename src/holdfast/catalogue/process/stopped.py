@@ -20,9 +20,12 @@ up already, start again from the last checkpoint. Where a job is brought back by
 debugger or a frozen cgroup holds is never touched.
 
 ## When this accusation would be wrong
-A process that is stopped for a moment and goes on harms nobody: it counts only while it lasts,
-or when others gave up over it. After it has gone on for a while, what fails then fails for a
-reason of its own.
+A process that is stopped for a moment and goes on harms nobody: it counts only while it lasts, or
+when others gave up over it. After it has gone on for a while, what fails then fails for a reason
+of its own. A starved host stops nobody: the kernel's letter of who wants a core is R.
+
+What it knows more than `keeps-waiting`: who holds it (a signal, a debugger, a cgroup), so that it
+cannot go on by itself.
 """
 
 import signal

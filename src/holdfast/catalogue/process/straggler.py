@@ -20,7 +20,10 @@ Look at what the slow task does between two steps, and at its host. Give all tas
 A task that does an evaluation of some seconds now and then is not a straggler, and not accused.
 A chief may wake more often in each step than the others: where tasks do not wait for each other,
 such differences count only when they are large, or new. Main threads that wait for threads of
-their own, as for a slow input, are not seen here.
+their own, as for a slow input, are not seen here. It is a warning and never an error: a job at the
+pace of its slowest task gets on. A task that is slow because it gets no core is `cpu-starved`.
+
+What it knows more than `keeps-waiting`: how much slower it is, while steps still come.
 """
 
 from collections.abc import Iterator
@@ -37,7 +40,6 @@ from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskSlow
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
-HARMS = 3.0  # how many times slower
 CLEAR = 5.0  # one word is enough: it is the outcome of many steps
 RECENT_S = 90.0  # while it lasts it is told again, but not during an evaluation
 # Stacks may show a better reason, such as its input: so they are awaited, if not for ever.
@@ -113,14 +115,11 @@ def _proof(evidence: Evidence, told: list[TaskSlow], until_s: float) -> Proof:
         len(looks) >= LOOKS_AWAITED and looks[-1].at_s - looks[0].at_s >= LOOKS_OVER_S
     )
     sure = seen and (len(told) > 1 or factor >= CLEAR)
-    # Who failed was not ended by somebody who was slow.
-    harms = factor >= HARMS and sure and not any(evidence.failures())
     pid = next(iter(evidence.pids_of(last.task)), None)
     return Proof(
         facts=(first, last) if last is not first else (last,),
         culprit=last.task,
         confidence=Confidence.HIGH if sure else Confidence.LIKELY,
-        severity=Severity.ERROR if harms else Severity.WARNING,
         says=f"{last.task} is {last.factor:.1f} times as slow as the others: it works for"
         f" {seconds_text(last.step_s)} where they take {seconds_text(last.others_s)}",
         do=(

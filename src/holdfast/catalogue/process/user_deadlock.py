@@ -20,16 +20,21 @@ Take locks in the same order everywhere; use `threading.RLock` where a caller ma
 ## When this accusation would be wrong
 A main thread that waits for a thread which reads or computes is not deadlocked, and not accused.
 Where another thread only sleeps for a while, or the kernel does not say what it waits in, it is
-only likely; C++ code that calls back into Python could wake it, too. Locks are told apart by
-their names in one file.
+only likely, and no error before it has lasted for minutes; C++ code that calls back into Python
+could wake it, too. Locks are told apart by their names in one file. A starved host does not make
+threads wait for each other: who wants a core and gets none is not blocked.
+
+What it knows more than `keeps-waiting`: the cycle, or that nobody is left who could wake it.
 """
 
 from collections.abc import Iterator
 
 from holdfast.model.cluster import TaskId
+from holdfast.model.core_time import able_to_run_s
 from holdfast.model.evidence import Evidence
-from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof, Severity
 from holdfast.model.locks import Held, LockWait, cycle_in, waits_of
+from holdfast.model.loudness import how_loud
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import APART_S, looks_at, still_at
@@ -49,7 +54,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         # Threads that wait for each other never go on: that needs no patience.
         moved = any(fact.at_s > rounds[0].at_s for fact in evidence.of(TaskMoves, task))
         if waits and (still or (cycle_in(waits) and not moved)):
-            yield from _judged(task, rounds, still, waits)
+            yield from _judged(evidence, task, rounds, still, waits)
 
 
 def _lasting_waits(rounds: list[StacksSeen]) -> list[LockWait]:
@@ -61,7 +66,11 @@ def _lasting_waits(rounds: list[StacksSeen]) -> list[LockWait]:
 
 
 def _judged(
-    task: TaskId, rounds: list[StacksSeen], still: TaskStill | None, waits: list[LockWait]
+    evidence: Evidence,
+    task: TaskId,
+    rounds: list[StacksSeen],
+    still: TaskStill | None,
+    waits: list[LockWait],
 ) -> Iterator[Proof]:
     first, last = rounds[0], rounds[-1]
     lasting_s = still.still_s if still else last.at_s - first.at_s
@@ -75,15 +84,28 @@ def _judged(
     if not ring and (not has_moved or any(map(_may_wake, others))):
         return
     known = all(wait.thread.blocked == "waker" for wait in (*(w for w, _ in ring), *main_waits))
+    confidence = _confidence(ring=bool(ring), known=known, free=bool(others))
+    # What may end by itself is not an error before it has lasted.
+    may_end = confidence is Confidence.LIKELY
+    loud = _loudness(evidence, last, still, lasting_s) if may_end else None
     yield Proof(
         facts=(first, last, still) if still else (first, last),
         culprit=task,
-        confidence=_confidence(ring=bool(ring), known=known, free=bool(others)),
+        confidence=confidence,
+        severity=loud,
         says=f"{task} is deadlocked in its own code for {seconds_text(lasting_s)}:"
         f" {_ring_text(ring) if ring else _wait_text(main_waits[0], others)}",
         do=_do(task, ring, main_waits),
         exit_code=HUNG_CODE,
     )
+
+
+def _loudness(
+    evidence: Evidence, last: StacksSeen, still: TaskStill | None, lasting_s: float
+) -> Severity:
+    now_s, usual_s = (still.at_s, still.usual_s) if still else (last.at_s, 0.0)
+    able_s = able_to_run_s(evidence, last.task, since_s=now_s - lasting_s, until_s=now_s)
+    return how_loud(evidence, able_s, usual_s=usual_s, works=False)
 
 
 def _is_stuck(thread: ThreadStack, waits: list[LockWait]) -> bool:

@@ -4,6 +4,9 @@
 A traceback in the task's log and exit code 1. The other tasks report a lost peer, often
 louder and sometimes first.
 With JAX its process may not end: it waits for the others at a last barrier, for minutes.
+Told are the exception that started it and the innermost line of the program itself, also where it
+stands in the message of another (`in user code:` of a `tf.function`, an op that called Python, a
+process of a DataLoader or of `torch.multiprocessing`), in a chain of exceptions or in a group.
 
 ## Why it happens
 A bug or a wrong input in the training program: TensorFlow and the machine did what they were
@@ -16,7 +19,9 @@ Read the traceback from its last line upwards to the first file of your own.
 Correct the program. A relaunch would fail in the same way, so none is made.
 
 ## When this accusation would be wrong
-When the program only logged the exception and ended for another reason. If the traceback is
+When the program only logged the exception and ended for another reason. Of a chain, the root is
+told, unless the program raised a later one on purpose; both are named, for the root may have been
+expected, and what came after it the mistake. If the traceback is
 not among the task's last words, and the program itself did not write down that it ended so, or
 the exit code is not 1, the finding says `likely`; also of TensorFlow's own exceptions, for what
 they complain about may be another task's doing.
@@ -30,18 +35,16 @@ from holdfast.model.evidence import IGNORED, Evidence
 from holdfast.model.facts import LastWords, TaskExited, TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.leaving import cannot_leave
-from holdfast.model.lost_peer import ABORTED, LOST, LOST_ERRORS
+from holdfast.model.lost_peer import LOST, LOST_ERRORS, is_aftermath, raised_over
+from holdfast.model.origin import Origin, origin_of, origin_of_chain
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.told_differences import STOPPED, told_differences
 from holdfast.model.told_facts import MAIN_THREAD, ExceptionLeft
-from holdfast.model.tracebacks import own_frames
 from holdfast.model.wording import Weight, Words
 
 # The peer is to blame for these, or whoever pressed Ctrl-C.
 NOT_ITS_OWN = Pattern(LOST_ERRORS.text + r"|^(?:KeyboardInterrupt|SystemExit)$")
-# In a message: gloo says it in these words.
-PEER_GONE = Pattern(LOST.text + r"|[Cc]onnection closed by peer")
 CUT_OFF = Pattern(r"^(?:Connection(?:Reset|Refused|Aborted)|BrokenPipe|EOF)Error$")
 NO_TRACEBACK = Pattern(r"^(?:SyntaxError|IndentationError|TabError): ")
 OF_TENSORFLOW = Pattern(r"^tensorflow\.")
@@ -98,16 +101,16 @@ def _of_who_cannot_leave(evidence: Evidence) -> Iterator[Proof]:
     stuck = cannot_leave(evidence, first.task, first)
     if stuck is None or before or _is_of_others(evidence, first):
         return
-    if PEER_GONE.search(first.message):
+    if LOST.search(first.message):
         return
     yield Proof(
         facts=(first, stuck.look, stuck.still),
         culprit=first.task,
         confidence=Confidence.HIGH,
-        says=f"{first.task} ended with {_exception(first)}, and its process does not end: it waits"
-        f" in {stuck.at.name} at {stuck.at}, which Python calls at its end",
+        says=f"{first.task} ended with {_origin(evidence, first).text}, and its process does not"
+        f" end: it waits in {stuck.at.name} at {stuck.at}, which Python calls at its end",
         do=(
-            f"correct the program{_place(first)}",
+            f"correct the program{_place(evidence, first)}",
             "call os._exit(1) after an exception, if its peers cannot come to the end any more",
         ),
     )
@@ -117,20 +120,24 @@ def _is_of_others(evidence: Evidence, seen: TracebackSeen) -> bool:
     """Whether it is the peers' doing, or ended over what all of them have found."""
     if seen.exception.endswith(STOPPED) and any(told_differences(evidence)):
         return True
-    return bool(NOT_ITS_OWN.search(seen.exception) or ABORTED.search(seen.message))
+    if NOT_ITS_OWN.search(seen.exception) and not origin_of(seen).is_embedded:
+        return True
+    root = raised_over(evidence, seen)[0]
+    return is_aftermath(evidence, seen) or is_aftermath(evidence, root)
 
 
 def _proof(
     evidence: Evidence, seen: TracebackSeen, ends: tuple[TaskExited, ...], *, uncaught: bool
 ) -> Proof:
-    certain = uncaught and not OF_TENSORFLOW.search(seen.exception)
+    origin = _origin(evidence, seen)
+    certain = uncaught and (origin.is_embedded or not OF_TENSORFLOW.search(seen.exception))
     thread = _thread_before(evidence, seen)
     return Proof(
         facts=(*((thread,) if thread else ()), *_in_its_log(evidence, seen), seen, *ends),
         culprit=seen.task,
         confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
-        says=f"{seen.task} ended with {_exception(seen)}{_more(seen, thread)}",
-        do=(f"correct the program{_place(seen)}",),
+        says=f"{seen.task} ended with {origin.text}{_more(seen, thread)}{origin.other}",
+        do=(f"correct the program{_place(evidence, seen)}",),
     )
 
 
@@ -169,10 +176,8 @@ def _is_last(evidence: Evidence, seen: TracebackSeen) -> bool:
     )
 
 
-def _exception(seen: TracebackSeen) -> str:
-    name = seen.exception.rpartition(".")[2]
-    message = seen.message.partition("\n")[0][:200]
-    return f"{name}: {message}" if message else name
+def _origin(evidence: Evidence, seen: TracebackSeen) -> Origin:
+    return origin_of_chain(raised_over(evidence, seen))
 
 
 def _thread_before(evidence: Evidence, seen: TracebackSeen) -> ExceptionLeft | None:
@@ -196,15 +201,15 @@ def _more(seen: TracebackSeen, thread: ExceptionLeft | None) -> str:
         f", in op {seen.op}{of_graph}" if seen.op else "",
         f", in its thread {seen.thread}" if seen.thread != MAIN_THREAD else "",
         f", at step {seen.step}" if seen.step >= 0 else "",
-        f"; its thread {thread.thread} had ended with {_exception(thread)}" if thread else "",
+        f"; its thread {thread.thread} had ended with {origin_of(thread).text}" if thread else "",
     ]
     return "".join(parts)
 
 
-def _place(seen: TracebackSeen) -> str:
-    """The innermost frame that is the user's own, where there is one."""
-    frames = own_frames(seen.frames) or list(seen.frames)
-    return f" at {frames[-1].partition(' ')[0]}" if frames else ""
+def _place(evidence: Evidence, seen: TracebackSeen) -> str:
+    """The innermost line that is the user's own, where there is one; else the innermost."""
+    at = _origin(evidence, seen).at or (seen.frames[-1].partition(" ")[0] if seen.frames else "")
+    return f" at {at}" if at else ""
 
 
 WORDS = (

@@ -17,9 +17,13 @@ Bring the storage back: the task goes on by itself. If it does not come back, th
 left alone; start the job elsewhere.
 
 ## When this accusation would be wrong
-A large file that is written to a slow disk looks the same for some seconds, so this counts as an
-error only when the task's training stands still, too. A task that was frozen with its cgroup is
-`stopped`.
+A large file that is made durable on a slow disk looks the same for some seconds, so it is a
+warning at first, and an error when one single call has lasted for a minute. Only time in which
+the thread did not run at all counts: a starved host does not put anybody into state D. A task that
+was frozen with its cgroup is `stopped`.
+
+What it knows more than `keeps-waiting`: which file and file system, and what the kernel says of
+them.
 """
 
 from collections.abc import Iterator
@@ -36,6 +40,7 @@ from holdfast.model.words import seconds_text
 
 LASTING_S = 5.0
 CERTAIN_S = 20.0  # no disk that works takes so long for one call
+HANGS_S = 60.0  # but a large file that is made durable on a slow one may
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
@@ -66,7 +71,7 @@ def _proof(evidence: Evidence, task: TaskId, first: ProcessSeen, last: ProcessSe
         facts=(*facts, *stills[-1:], *kernel[-1:]),
         culprit=task,
         confidence=Confidence.CERTAIN if harm else Confidence.LIKELY,
-        severity=Severity.ERROR if harm else Severity.WARNING,
+        severity=Severity.ERROR if last.lasting_s >= HANGS_S else Severity.WARNING,
         says=f"{task} has waited for storage{place} for {seconds_text(last.lasting_s)}{where} and"
         f" cannot even be killed: pid {last.pid} on {last.host} is in state D",
         do=(

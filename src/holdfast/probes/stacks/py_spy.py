@@ -87,6 +87,7 @@ def _thread(told: dict[str, Any], pid: int, sources: Sources) -> tuple[bool, Thr
         running=bool(told.get("active") or told.get("owns_gil")),
         holds=tuple(holds),
         blocked=blocked(pid, ident) if ident else "",
+        has_gil=bool(told.get("owns_gil")),
     )
     return ident == pid or (not ident and name == "MainThread"), stack
 

@@ -1,0 +1,340 @@
+"""Who keeps whom waiting: asked whenever a task stands still, and answered without any rule.
+
+Whoever does nothing for longer than ever, or takes no step beyond its habit, stands still. Those
+of them that wait inside of their framework wait for the others; who is waited for, and waits for
+nobody, is named.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.model.activity_facts import ActivitySeen
+from holdfast.model.cluster import TaskId
+from holdfast.model.core_time import able_to_run_s
+from holdfast.model.doing_words import doing_words, is_working, stopped_child
+from holdfast.model.evidence import Evidence, FactKind
+from holdfast.model.facts import Fact, TaskExited
+from holdfast.model.path import Outcome
+from holdfast.model.stack_rounds import looks_at
+from holdfast.model.stacks import main_thread
+from holdfast.model.stance import Stance, own_frame, stance_of
+from holdfast.model.standing import standings
+from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskMoves, TaskStill, TaskWaits
+
+TOLD_AGAIN_S = 75.0  # while it lasts it is told again within this
+SAME_S = 1.0  # between the clocks of two looks
+AWAIT_LOOKS_S = 12.0  # a look at what it does comes within seconds: nothing is said before it
+# Inside of its framework, a task that tells few steps may just take long ones.
+OWN_CODE = frozenset({Stance.OWN, Stance.CALLED_BACK})
+CLEARLY_AHEAD = frozenset({Stance.OWN, Stance.CALLED_BACK, Stance.COMPUTES})
+ALONE_S, NOBODY_S, SAME_PLACE_S = 8.0, 15.0, 60.0  # without habits, and nobody waits for it
+HERE_PATIENCE = 1.25  # of the time for which it stood at this line before, and went on
+START_S = 10.0  # before it has habits, a task may compute for so long while others wait
+# Who is waited for, the surest kind first: the first kind of which there is anybody is meant.
+AHEAD = (
+    frozenset({Stance.OWN, Stance.GONE}),
+    frozenset({Stance.CALLED_BACK}),
+    frozenset({Stance.COMPUTES}),
+    frozenset({Stance.UNKNOWN}),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingTask:
+    """One task that stands still, or that others wait for, by the newest looks at it."""
+
+    task: TaskId
+    stance: Stance
+    since_s: float  # it does nothing, or takes no step
+    usual_s: float = 0.0  # the longest before; 0: it has no habit yet
+    told: TaskStill | TaskWaits | None = None
+    look: StacksSeen | None = None
+    activity: ActivitySeen | None = None
+
+    exited: TaskExited | None = None
+
+    @property
+    def words(self) -> str:
+        if self.exited is not None:
+            return f"it has ended with exit code {self.exited.exit_code}"
+        return doing_words(self.look, self.activity)
+
+    @property
+    def at_least(self) -> bool:
+        return isinstance(self.told, TaskWaits) and self.told.at_least
+
+    @property
+    def is_unstepped(self) -> bool:
+        """Whether it moves, has told no step for long, and nobody knows how long they take."""
+        return isinstance(self.told, TaskWaits) and self.told.unstepped
+
+    @property
+    def works(self) -> bool:
+        return is_working(self.look, self.activity)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it cannot go on by itself: the process that it waits for is stopped."""
+        return stopped_child(self.activity) is not None
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        return tuple(fact for fact in (self.told, self.look, self.activity, self.exited) if fact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standstill:
+    """Those ahead keep the waiting ones waiting. Nobody ahead: all of them wait."""
+
+    ahead: tuple[StandingTask, ...]
+    waiting: tuple[StandingTask, ...] = ()
+    now_s: float
+
+    @property
+    def since_s(self) -> float:
+        waiting = self.waiting or self.ahead
+        return min(one.since_s for one in waiting)
+
+    @property
+    def lasts_s(self) -> float:
+        return max(0.0, self.now_s - self.since_s)
+
+    @property
+    def at_least(self) -> bool:
+        """Whether it lasted already when somebody began to look: nobody knows since when."""
+        return any(one.at_least for one in self.waiting or self.ahead)
+
+    @property
+    def usual_s(self) -> float:
+        return max(one.usual_s for one in (*self.waiting, *self.ahead))
+
+
+def standstills(evidence: Evidence) -> tuple[Standstill, ...]:
+    """All of them, as of now, or as of when the tasks began to be ended."""
+    now_s = min(evidence.facts[-1].at_s if evidence.facts else 0.0, evidence.ending_s())
+    still = {
+        task: found
+        for task in evidence.tasks
+        if (found := _still(evidence, task, now_s))
+        and _is_looked_at(found, now_s)
+        and found.stance is not Stance.SERVES
+        and (found.stance in OWN_CODE or not found.is_unstepped)
+    }
+    if not still:
+        return ()
+    since_s = min(one.since_s for one in still.values())
+    others = {
+        task: found
+        for task in evidence.tasks
+        if task not in still and (found := _not_still(evidence, task, since_s))
+    }
+    placed = _by_vote({**still, **others})
+    waiting = _waiting([placed[task] for task in still], placed)
+    together: list[Standstill] = []
+    concerned: set[TaskId] = set()
+    if waiting:
+        ahead = _ahead(placed, waiting)
+        if _is_start(evidence, waiting, ahead, now_s):
+            return ()
+        together.append(Standstill(ahead=tuple(ahead), waiting=tuple(waiting), now_s=now_s))
+        concerned = {one.task for one in (*waiting, *ahead)}
+    alone = [
+        Standstill(ahead=(one,), now_s=now_s)
+        for task, one in placed.items()
+        if task in still
+        and task not in concerned
+        and not (_may_serve(evidence, one) or _is_another_stopped(evidence, one))
+        and _is_alone_for_long(one, placed, now_s)
+        and now_s - one.since_s >= HERE_PATIENCE * _stood_here_s(evidence, one)
+    ]
+    return (*together, *alone)
+
+
+def _waiting(
+    still: Sequence[StandingTask], placed: Mapping[TaskId, StandingTask]
+) -> list[StandingTask]:
+    """Those inside of a wait for others; who cannot be read, beside one that is elsewhere, too."""
+    busy = any(one.stance in CLEARLY_AHEAD for one in placed.values())
+    return [
+        one
+        for one in still
+        if one.stance is Stance.STEP or (one.stance is Stance.UNKNOWN and busy and one.look)
+    ]
+
+
+def _is_looked_at(one: StandingTask, now_s: float) -> bool:
+    """Whether anybody has looked at what it does, or had long enough to do so."""
+    seen = one.look is not None or one.activity is not None
+    return seen or now_s - one.since_s >= AWAIT_LOOKS_S
+
+
+def _is_alone_for_long(
+    one: StandingTask, placed: Mapping[TaskId, StandingTask], now_s: float
+) -> bool:
+    """Whether it stands still for long enough where nobody is known to wait for it.
+
+    A task without habits may just take long steps; all of them do, where all stand at one line.
+    """
+    same = [other for other in placed.values() if other is not one and _place(other) == _place(one)]
+    limit_s = SAME_PLACE_S if same and _place(one) else ALONE_S
+    known = bool(one.usual_s) or one.at_least
+    return known or now_s - one.since_s >= limit_s
+
+
+def _stood_here_s(evidence: Evidence, one: StandingTask) -> float:
+    """How long it once stood at the line where it is now, and went on; 0: it never did."""
+    place, since_s, longest_s = _place(one), -1.0, 0.0
+    looks = looks_at(evidence, one.task) if place else []
+    for fact in evidence.of(TaskWaits, one.task) if looks else ():
+        if fact.waits_s:
+            since_s = fact.at_s - fact.waits_s
+        elif since_s >= 0 and fact.at_s <= one.since_s + SAME_S:
+            there = any(since_s <= look.at_s <= fact.at_s and _at(look) == place for look in looks)
+            longest_s = max(longest_s, fact.at_s - since_s) if there else longest_s
+            since_s = -1.0
+    return longest_s
+
+
+def _is_start(
+    evidence: Evidence,
+    waiting: Sequence[StandingTask],
+    ahead: Sequence[StandingTask],
+    now_s: float,
+) -> bool:
+    """Whether some tasks are only up before others, or all of them in a first, long step.
+
+    As long as a server has not opened its port, that is whom they wait for.
+    """
+    lasts_s = now_s - min(one.since_s for one in waiting)
+    fresh = not any(one.usual_s or one.at_least for one in waiting)
+    works = any(one.works and not any(evidence.of(StepsSeen, one.task)) for one in ahead)
+    limit_s = (START_S if works else 0.0) if ahead else NOBODY_S
+    return fresh and (lasts_s < limit_s or any(_closed_servers(evidence)))
+
+
+def _closed_servers(evidence: Evidence) -> Iterator[TaskId]:
+    for task, standing in standings(evidence).items():
+        if not task.trains and standing.look.outcome == Outcome.REFUSED:
+            yield task
+
+
+def _may_serve(evidence: Evidence, one: StandingTask) -> bool:
+    """Whether it may wait for work, and no stack says so: beside parameter servers, workers do."""
+    beside_ps = any(other.role == "ps" for other in evidence.tasks)
+    return one.stance is Stance.UNKNOWN and beside_ps and one.task.role == "worker"
+
+
+def _is_another_stopped(evidence: Evidence, one: StandingTask) -> bool:
+    """Whether another process of the job is held: then that is told, and may well be why."""
+    held = {"stopped", "traced"}
+    others = (task for task in evidence.tasks if task != one.task)
+    looks = (_last(evidence.of(ActivitySeen, task)) for task in others)
+    fresh = (look for look in looks if look is not None and look.at_s >= one.since_s)
+    return any(process.does in held for look in fresh for process in look.processes[:1])
+
+
+def _ahead(
+    placed: Mapping[TaskId, StandingTask], waiting: Sequence[StandingTask]
+) -> list[StandingTask]:
+    waiters = {one.task for one in waiting}
+    others = [one for task, one in placed.items() if task not in waiters and task.trains]
+    for kind in AHEAD:
+        found = [one for one in others if one.stance in kind]
+        if found:
+            return [one for one in found if one.told] or found
+    return []
+
+
+def _still(evidence: Evidence, task: TaskId, now_s: float) -> StandingTask | None:
+    """A task that trains, and stands still now, by what was told of it last."""
+    if not task.trains or evidence.exit_of(task) is not None:
+        return None
+    waits = _last(evidence.of(TaskWaits, task))
+    still = _last(fact for fact in evidence.of(TaskStill, task) if fact.sign != "processes")
+    moved_s = max((fact.at_s for fact in evidence.of(TaskMoves, task)), default=-1.0)
+    told: TaskStill | TaskWaits
+    if waits is not None and waits.waits_s and now_s - waits.at_s <= TOLD_AGAIN_S:
+        told, since_s = waits, waits.at_s - waits.waits_s
+    elif still is not None and still.at_s > moved_s and now_s - still.at_s <= TOLD_AGAIN_S:
+        told, since_s = still, still.at_s - still.still_s
+    else:
+        return None
+    return _standing(evidence, task, since_s, told)
+
+
+def _not_still(evidence: Evidence, task: TaskId, since_s: float) -> StandingTask | None:
+    """Another one that trains, if anybody looked at it since then; or one that has ended."""
+    if not task.trains:
+        return None
+    exited = evidence.exit_of(task)
+    if exited is not None:
+        is_needed = not any(other.role == "ps" for other in evidence.tasks)
+        gone = StandingTask(
+            task=task, stance=Stance.GONE, since_s=exited.at_s, told=None, exited=exited
+        )
+        return gone if is_needed else None
+    found = _standing(evidence, task, since_s, None)
+    return found if found.look or found.activity else None
+
+
+def _standing(
+    evidence: Evidence, task: TaskId, since_s: float, told: TaskStill | TaskWaits | None
+) -> StandingTask:
+    looks = [look for look in looks_at(evidence, task) if look.at_s >= since_s - SAME_S]
+    seen = (fact for fact in evidence.of(ActivitySeen, task) if fact.at_s >= since_s - SAME_S)
+    look, activity = _last(iter(looks)), _last(seen)
+    return StandingTask(
+        task=task,
+        stance=stance_of(look, activity),
+        since_s=since_s,
+        usual_s=told.usual_s if told else 0.0,
+        told=told,
+        look=look,
+        activity=activity,
+    )
+
+
+def _by_vote(placed: dict[TaskId, StandingTask]) -> dict[TaskId, StandingTask]:
+    """What a wait in native code is for, where only the others can tell.
+
+    A step may be called without a Python frame of its framework. Where all but one stand at one
+    line, that is the step.
+    """
+    native = {task: one for task, one in placed.items() if one.stance is Stance.NATIVE}
+    if not native:
+        return placed
+    places = Counter(map(_place, native.values()))
+    in_step = any(one.stance is Stance.STEP for one in placed.values())
+    (place, count), *rest = places.most_common()
+    shared = count > 1 and not (rest and rest[0][1] == count)
+    for task, one in native.items():
+        is_step = not in_step and shared and _place(one) == place
+        stance = Stance.STEP if is_step else Stance.OWN
+        placed[task] = replace(one, stance=stance)
+    return placed
+
+
+def _place(one: StandingTask) -> str:
+    return _at(one.look) if one.look else ""
+
+
+def _at(look: StacksSeen) -> str:
+    main = main_thread(look)
+    return str(own_frame(main)) if main else ""
+
+
+def able_s(evidence: Evidence, standstill: Standstill) -> float:
+    """How long it lasts, in time in which those ahead were able to run.
+
+    Where nobody is ahead, or only who has ended, those who wait must have been able to.
+    """
+    ahead = [one for one in standstill.ahead if one.exited is None]
+    return min(
+        able_to_run_s(evidence, one.task, since_s=standstill.since_s, until_s=standstill.now_s)
+        for one in ahead or standstill.waiting
+    )
+
+
+def _last(facts: Iterator[FactKind]) -> FactKind | None:
+    return max(facts, key=lambda fact: fact.at_s, default=None)

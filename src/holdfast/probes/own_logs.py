@@ -1,0 +1,89 @@
+"""Text logs that a task itself holds open for writing, read as they grow.
+
+Only on this host's own file systems: a look at a dead file server would never end. What was in a
+file before its task was seen with it, may be of an earlier run, and is not read.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.model.pattern import Pattern
+from holdfast.probes import LOCAL, is_written, mount_of, open_files
+
+FILES_MAX = 8  # of one task
+PROCESSES_MAX = 8
+PIECE_BYTES_MAX = 1 << 16  # of one file in one look; of more, the end
+LINE_BYTES_MAX = 4_096
+_NAME = Pattern(r"(?i)\.(?:log|txt|out|err)(?:[.-]\d+)?$")
+
+Inode = tuple[int, int]
+
+
+@dataclass(slots=True)
+class OwnLog:
+    """One file, held open by us, too, so that its last words can be read after the task's end."""
+
+    path: str
+    fd: int
+    offset: int
+    is_text: bool = True
+    rest: bytes = b""  # half a line
+
+    def new_lines(self) -> list[str]:
+        """The whole lines that were added; of too much, those at its end."""
+        size = os.fstat(self.fd).st_size
+        if size < self.offset:  # it was cut, as by a rotation that copies
+            self.offset, self.rest = 0, b""
+        if size - self.offset > PIECE_BYTES_MAX:
+            self.offset, self.rest = size - PIECE_BYTES_MAX, b""
+        piece = os.pread(self.fd, size - self.offset, self.offset)
+        self.offset += len(piece)
+        self.is_text = self.is_text and b"\0" not in piece
+        *whole, rest = (self.rest + piece).split(b"\n")
+        self.rest = rest[:LINE_BYTES_MAX]
+        return [line[:LINE_BYTES_MAX].decode(errors="replace") for line in whole]
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+@dataclass(slots=True)
+class OwnLogs:
+    """Those of one task."""
+
+    _known: dict[Inode, OwnLog] = field(default_factory=dict)
+    _refused: set[str] = field(default_factory=set)  # paths on a file system that may not answer
+
+    def find(self, pids: Sequence[int], streams: Collection[Inode]) -> None:
+        """Look for new ones; `streams` are its output, which is read anyway."""
+        for pid in pids[:PROCESSES_MAX]:
+            for number, path in open_files(pid):
+                if len(self._known) < FILES_MAX and _NAME.search(path):
+                    self._see(pid, number, path, streams)
+
+    def texts(self) -> Iterator[OwnLog]:
+        return (log for log in self._known.values() if log.is_text)
+
+    def close(self) -> None:
+        for log in self._known.values():
+            log.close()
+        self._known.clear()
+
+    def _see(self, pid: int, number: str, path: str, streams: Collection[Inode]) -> None:
+        if path in self._refused or not path.startswith("/") or not is_written(pid, number):
+            return
+        mount = mount_of(path)
+        if mount is None or mount.kind not in LOCAL:
+            self._refused = {*self._refused, path} if len(self._refused) < FILES_MAX else {path}
+            return
+        with contextlib.suppress(OSError):
+            fd = os.open(f"/proc/{pid}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            found = os.fstat(fd)
+            inode = (found.st_dev, found.st_ino)
+            if inode in streams or inode in self._known or not stat.S_ISREG(found.st_mode):
+                os.close(fd)
+            else:
+                self._known[inode] = OwnLog(path, fd, found.st_size)
