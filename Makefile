@@ -5,10 +5,10 @@ BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo check docs hosts test bench bench-faults bench-recovery bench-agree lock clean
+.PHONY: help env demo check docs hosts test test-hdfs test-python-3.7 bench bench-faults bench-wild bench-recovery bench-agree lock clean
 
 help: ## Show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -E '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 env: $(MADE) ## Make .venv with everything the tests need, TensorFlow included
 
@@ -42,8 +42,25 @@ hosts: ## Several hosts on one machine take `ip`, other readers of HDF5 `h5dump`
 test: check hosts ## All tests: the pure half with its coverage, then real processes and clusters
 	$(BIN)/coverage run -m pytest -q tests/pure
 	$(BIN)/coverage report
-	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile tests --ignore tests/pure --ignore tests/cluster
+	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile tests --ignore tests/pure --ignore tests/cluster \
+	  --ignore tests/hdfs --ignore tests/python_3_7
 	$(BIN)/pytest -q --durations=25 tests/cluster
+
+# Not a part of `test`: Hadoop is a download of its own, and not every machine has Java or Python 3.7.
+HADOOP := .envs/hdfs
+COPY := org.apache.maven.plugins:maven-dependency-plugin:3.6.1
+test-hdfs: $(MADE) $(HADOOP)/.made ## Rows on a real HDFS, by hdfs:// and webhdfs://; takes Java (3 minutes)
+	$(BIN)/pytest -q --durations=5 tests/hdfs
+
+$(HADOOP)/.made: tests/hdfs/pom.xml
+	@command -v mvn >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q maven; } \
+	  || { echo "this takes Java and Maven: apt-get install maven"; exit 1; }
+	mvn -q -B -f tests/hdfs/pom.xml $(COPY):copy-dependencies -DincludeScope=runtime \
+	  -DoutputDirectory=$(abspath $(HADOOP))/jars
+	@touch $@
+
+test-python-3.7: $(MADE) ## What runs in a task, on Python 3.7 with TensorFlow 1.15 and 2.11 (3 minutes)
+	$(BIN)/pytest -q tests/python_3_7
 
 bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judge what is said; rows (7 hours)
 	$(BIN)/python -m bench.output
@@ -57,16 +74,21 @@ bench: $(MADE) ## Measure output, overhead and checks, break start-ups, and judg
 	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.peers
 	$(BIN)/python -m bench.foreign
+	$(BIN)/python -m bench.situations
 	$(BIN)/python -m bench.soak
 	$(BIN)/python -m bench.rows
 	$(BIN)/python -m bench.rows.central
 	$(BIN)/python -m bench.rows.merging
 	$(BIN)/python -m bench.rows.crash
 	$(BIN)/python -m bench.rows.stress
+	$(BIN)/python -m bench.rows.guard_histories --histories 1000
 	$(BIN)/python -m bench.rows.rescue
 
 bench-faults: $(MADE) hosts ## Strike jobs while they train, in 100 ways, and judge what is said (1 hour)
 	$(BIN)/python -m bench.running
+
+bench-wild: $(MADE) ## Compose jobs from fresh seeds, break or pause them, and judge what is said (1 hour)
+	$(BIN)/python -m bench.wild --jobs 200 --at-once 2
 
 bench-recovery: $(MADE) hosts ## Strike jobs that are brought back, in every role, and judge what came of it (half an hour)
 	$(BIN)/python -m bench.recovering
