@@ -24,7 +24,7 @@ def look() -> Callable[..., PathProbed]:
             connect_s=1.0,
             answer_s=answer_s,
         )
-        assert time.monotonic() - began_s < LOOK_S_MAX
+        assert time.monotonic() - began_s < LOOK_S_MAX + 2 * answer_s
         assert (fact.at_s, fact.host, fact.target) == (7.0, "host-a", WORKER)
         assert len(fact.says) <= 300
         assert fact.says.isprintable()

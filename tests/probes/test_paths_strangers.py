@@ -16,6 +16,7 @@ from holdfast.model.facts import PathProbed
 SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 HEADERS_TYPE, PING_TYPE, CONTINUATION_TYPE = 1, 6, 9
 CONVERSATION_S = 10
+ANSWER_S_MAX = 8.0
 Talk = Callable[[socket.socket], None]
 Look = Callable[..., PathProbed]
 
@@ -142,8 +143,10 @@ def never_answers_the_call(link: socket.socket) -> None:
     ],
 )
 def test_a_stranger_is_told_apart_in_time(look: Look, talk: Talk, outcome: str, words: str) -> None:
+    # Who answers does it at once, or as soon as it gets a core; who stalls is waited for.
+    answer_s = 0.6 if outcome == "stalled" else ANSWER_S_MAX
     with stranger(talk) as address:
-        fact = look(address)
+        fact = look(address, answer_s=answer_s)
     assert fact.outcome == outcome, fact.says
     assert words in fact.says
 
