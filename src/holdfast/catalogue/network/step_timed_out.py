@@ -17,8 +17,8 @@ Give the limit as long as a step may take on a busy host, or none: `operation_ti
 the busy server more cores, add parameter servers, or compute less on it.
 
 ## When this accusation would be wrong
-The limit is the program's own, by the wall clock: on a starved host it runs out although nobody does
-anything wrong, and the sentence says so. A server is named only if it alone was seen to compute, or
+The limit is the program's own, by the wall clock: on a starved host it runs out although nobody
+does anything wrong, and the sentence says so. A server is named only if it alone was seen to compute, or
 to want a core, until the step was given up; of a peer that died, was stopped or was cut off its own
 cause tells.
 """
@@ -68,8 +68,7 @@ def _proof(evidence: Evidence, seen: TracebackSeen, failure: TaskExited, *, at: 
         says=f"{seen.task} gave up a step{where} when its own time limit was over: "
         + (_doing(busy[0]) if server else "which task it waited for is not known"),
         do=(
-            f"raise the limit of the session{where}: ConfigProto(operation_timeout_in_ms=…),"
-            " or 0 for none",
+            f"raise the session's limit{where}: ConfigProto(operation_timeout_in_ms=…), or 0",
             *_more_cores(busy, server),
         ),
     )
