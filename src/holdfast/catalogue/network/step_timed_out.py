@@ -18,9 +18,9 @@ the busy server more cores, add parameter servers, or compute less on it.
 
 ## When this accusation would be wrong
 The limit is the program's own, by the wall clock: on a starved host it runs out although nobody
-does anything wrong, and the sentence says so. A server is named only if it alone was seen to compute, or
-to want a core, until the step was given up; of a peer that died, was stopped or was cut off its own
-cause tells.
+does anything wrong, and the sentence says so. A server is named only if it alone was seen to
+compute, or to want a core, until the step was given up; of a peer that died, was stopped or was
+cut off its own cause tells.
 """
 
 from collections.abc import Iterator
