@@ -45,7 +45,9 @@ PROCESSES := tests --ignore tests/pure --ignore tests/cluster --ignore tests/hdf
 SECOND_TRY = || { test $$? = 1 && echo "second try, one at a time, of what failed:" \
   && $(BIN)/pytest -v --last-failed --last-failed-no-failures none
 test: check hosts ## All tests: the pure half with its coverage, then real processes and clusters
-	$(BIN)/coverage run -m pytest -q tests/pure
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q -n 2 tests/pure
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile $(PROCESSES) $(SECOND_TRY) $(PROCESSES); }
 	$(BIN)/pytest -q --durations=25 tests/cluster $(SECOND_TRY) tests/cluster; }
