@@ -84,12 +84,17 @@ def hanging(
 
     run.until(lambda one: found(one) is not None, TOLD_S_MAX)
     after_s = time.time() - last_words_s(run, culprit)
-    innocent = wrongly_accused(run, but=(culprit,))
     told = found(run)
+
+    def are_known(findings: Iterable[Mapping[str, Any]]) -> bool:
+        return all(suffers(task, findings, culprit=culprit) for task in victims)
+
+    # Who is stopped is told before anybody has waited for it: those are in the report.
+    run.until(lambda one: are_known(one.told()), SOON_S)
+    innocent = wrongly_accused(run, but=(culprit,))
     run.stop()
     report = run.report()
-    verdict, all_told = report["verdict"], (*run.told(), *report["findings"])
-    known = all(suffers(task, all_told, culprit=culprit) for task in victims)
+    verdict, known = report["verdict"], are_known((*run.told(), *report["findings"]))
     soon = told is not None and after_s <= SOON_S
     right = soon and known and not innocent and verdict != "healthy"
     also = f" AND ACCUSES {innocent}" if innocent else ""

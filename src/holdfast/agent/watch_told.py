@@ -76,6 +76,7 @@ class _Error(msgspec.Struct, tag_field="is", tag="error"):
     named: Annotated[list[Short], Meta(max_length=64)] = []
     tries: _Count = 1
     again: bool = False
+    at: Annotated[str, Meta(max_length=1_000)] = ""
 
 
 _DECODER = msgspec.json.Decoder(_Step | _Differs | _Error)
@@ -175,6 +176,7 @@ class ToldLook:
                         named=tuple(message.named),
                         tries=message.tries,
                         again=message.again,
+                        at=redact(message.at),
                         **where,
                     )
                 )

@@ -171,7 +171,8 @@ def _write(error: tf.errors.OpError, *, tries: int, again: bool) -> str:
         **records.error_record(error),
     )
     told = {key: record[key] for key in ("code", "op", "named", "tries", "again")}
-    message = {"is": "error", "exception": record["exception"], **told}
+    at = record["frames"][-1].partition(": ")[0][:1_000] if record["frames"] else ""
+    message = {"is": "error", "exception": record["exception"], "at": at, **told}
     teller().say({**message, "message": record["message"][:1_500]})
     _written += 1
     if not place.folder() or _written > RECORDS_MAX:

@@ -44,6 +44,9 @@ LOST_ERRORS = Pattern(
     r"(?:Unavailable|Aborted|Cancelled|DeadlineExceeded|PSUnavailable|WorkerPreempted)Error$"
 )
 
+TRANSIENT = Pattern(r"(?:^|\.)(?:Unavailable|Aborted|DeadlineExceeded)Error$")
+NAMES_A_TASK = Pattern(r"/job:\w+")
+
 
 def is_aftermath(evidence: Evidence, seen: TracebackSeen) -> bool:
     """Whether an exception was thrown for want of a peer, whatever it is called.
@@ -51,7 +54,9 @@ def is_aftermath(evidence: Evidence, seen: TracebackSeen) -> bool:
     In words that only the transport between tasks has; or inside of a framework, in words that name
     a lost connection, after a peer was gone.
     """
-    if LOST_ERRORS.search(seen.exception) or ABORTED.search(seen.message):
+    if ABORTED.search(seen.message):
+        return True
+    if LOST_ERRORS.search(seen.exception) and not is_about_no_peer(evidence, seen):
         return True
     if _is_sent(evidence, seen):
         return True
@@ -66,6 +71,22 @@ def is_aftermath(evidence: Evidence, seen: TracebackSeen) -> bool:
     ]
     left = any(-LEAVING_S <= seen.at_s - at_s <= AFTER_S for at_s in gone_s)
     return left and LOST.search(seen.message) is not None
+
+
+def is_about_no_peer(evidence: Evidence, seen: TracebackSeen) -> bool:
+    """Whether an error that TensorFlow calls transient is about something else than a peer.
+
+    The program itself raised it, in words of its own, while all peers were there.
+    """
+    if not TRANSIENT.search(seen.exception) or LOST.search(seen.message):
+        return False
+    if not seen.frames or is_of_framework(seen.frames[-1]) or NAMES_A_TASK.search(seen.message):
+        return False
+    return not any(
+        exited.at_s <= seen.at_s
+        for task in evidence.tasks
+        if task != seen.task and (exited := evidence.exit_of(task))
+    )
 
 
 def _is_sent(evidence: Evidence, seen: TracebackSeen) -> bool:

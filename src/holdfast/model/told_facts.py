@@ -43,6 +43,7 @@ class ErrorTold(Fact):
     named: tuple[str, ...] = ()  # the tasks that its message speaks of
     tries: int = 1
     again: bool = False  # whether it is tried once more
+    at: str = ""  # the innermost line of Python: file:line function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
