@@ -2,6 +2,9 @@
 
 import logging
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +15,19 @@ from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.told_facts import ExceptionLogged
 from holdfast.probes import own_logs
-from holdfast.probes.own_logs import PIECE_BYTES_MAX
+from holdfast.probes.own_logs import COARSE_S, PIECE_BYTES_MAX
 
 WORKER = TaskId.parse("worker:0")
+FAILS_AT_ONCE = """
+import logging, sys
+logging.basicConfig(filename=sys.argv[1])
+try:
+    float("at once")
+except ValueError:
+    logging.exception("step is left out")
+print("logged", flush=True)
+sys.stdin.read()
+"""
 
 
 class Program:
@@ -91,13 +104,34 @@ def test_the_same_again_is_counted_and_not_told_each_time(program: Program) -> N
     assert last.times == 4
 
 
+def told_at_first(log: Path) -> list[str]:
+    """Of a task that logs an exception as soon as it has begun, and is then looked at."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FAILS_AT_ONCE, str(log)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as task:
+        assert task.stdin
+        assert task.stdout
+        task.stdout.readline()
+        watched = Watched(
+            task=WORKER, pid=task.pid, address="", streams={}, pids=(task.pid,), main=task.pid
+        )
+        found = [*LoggedLook("host-a").look({WORKER: watched}, 1.0)]
+        task.stdin.close()
+    return [fact.message for fact in found]
+
+
+def test_what_is_logged_before_the_first_look_is_told(tmp_path: Path) -> None:
+    assert told_at_first(tmp_path / "train.log") == ["could not convert string to float: 'at once'"]
+
+
 def test_what_an_earlier_run_left_in_the_file_is_not_this_tasks(tmp_path: Path) -> None:
     before = Program(tmp_path)
     before.fail()
     before.close()
-    program = Program(tmp_path)
-    assert program.look() == []
-    assert program.end() == []
+    time.sleep(2 * COARSE_S)  # a file system dates in ticks of the kernel
+    assert told_at_first(before.path) == []
 
 
 def test_a_chain_is_told_with_what_stands_above_it(program: Program) -> None:

@@ -1,5 +1,6 @@
 """Exceptions that a task logs into a file of its own, where its output says nothing of them."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from holdfast.model.steps import without_escapes
 from holdfast.model.told_facts import ExceptionLogged
 from holdfast.model.tracebacks import HEADER, LINKS, Traceback, TracebackReader
 from holdfast.probes.own_logs import Inode, OwnLog, OwnLogs
+from holdfast.probes.process import began_unix_s, stat_of
 
 YOUNG_S, FIND_EVERY_S = 60.0, 5.0  # most programs open their logs when they begin
 TELL_AGAIN_S = 30.0
@@ -85,7 +87,7 @@ class _Kind:
 @dataclass(slots=True)
 class _Task:
     since_s: float
-    logs: OwnLogs = field(default_factory=OwnLogs)
+    logs: OwnLogs
     readings: dict[int, _Reading] = field(default_factory=dict)
     kinds: dict[tuple[str, str, str], _Kind] = field(default_factory=dict)
     found_s: float = float("-inf")
@@ -102,7 +104,9 @@ class LoggedLook:
         for task, watched in tasks.items():
             if watched.state == STORAGE:
                 continue
-            known = self._tasks.setdefault(task, _Task(at_s))
+            known = self._tasks.get(task)
+            if known is None:
+                known = self._tasks[task] = _Task(at_s, OwnLogs(_began_unix_s(watched)))
             every_s = 0.0 if at_s - known.since_s < YOUNG_S else FIND_EVERY_S
             if at_s - known.found_s >= every_s:
                 known.found_s = at_s
@@ -162,6 +166,12 @@ def _with_times(fact: ExceptionLogged, times: int, where: dict[str, Any]) -> Exc
 
 def _clean(text: str) -> str:
     return redact(without_escapes(text))
+
+
+def _began_unix_s(watched: Watched) -> float:
+    """Infinite: it is gone, and nobody can say what was its own."""
+    found = stat_of(watched.pid)
+    return began_unix_s(found) if found else math.inf
 
 
 def _inodes(watched: Watched) -> list[Inode]:

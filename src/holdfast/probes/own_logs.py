@@ -1,10 +1,12 @@
 """Text logs that a task itself holds open for writing, read as they grow.
 
-Only on this host's own file systems: a look at a dead file server would never end. What was in a
-file before its task was seen with it, may be of an earlier run, and is not read.
+Only on this host's own file systems: a look at a dead file server would never end. A file that was
+made after its task began is read from its beginning; what was in another before its task was seen
+with it may be of an earlier run, and is not read.
 """
 
 import contextlib
+import ctypes
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
@@ -17,6 +19,8 @@ FILES_MAX = 8  # of one task
 PROCESSES_MAX = 8
 PIECE_BYTES_MAX = 1 << 16  # of one file in one look; of more, the end
 LINE_BYTES_MAX = 4_096
+COARSE_S = 0.05  # a file system's clock goes in ticks of the kernel
+_AT_EMPTY_PATH, _STATX_BTIME = 0x1000, 0x800
 _NAME = Pattern(r"(?i)\.(?:log|txt|out|err)(?:[.-]\d+)?$")
 
 Inode = tuple[int, int]
@@ -54,6 +58,7 @@ class OwnLog:
 class OwnLogs:
     """Those of one task."""
 
+    began_unix_s: float  # the task: what was made later is all its own
     _known: dict[Inode, OwnLog] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)  # paths on a file system that may not answer
 
@@ -86,4 +91,30 @@ class OwnLogs:
             if inode in streams or inode in self._known or not stat.S_ISREG(found.st_mode):
                 os.close(fd)
             else:
-                self._known[inode] = OwnLog(path, fd, found.st_size)
+                born_s = _born_unix_s(fd)
+                is_new = born_s is not None and born_s >= self.began_unix_s - COARSE_S
+                self._known[inode] = OwnLog(path, fd, 0 if is_new else found.st_size)
+
+
+class _Statx(ctypes.Structure):
+    """The kernel's struct statx: what is asked of it, and room for the rest."""
+
+    _fields_ = (
+        ("mask", ctypes.c_uint32),
+        ("before", ctypes.c_byte * 76),
+        ("born_s", ctypes.c_int64),
+        ("born_ns", ctypes.c_uint32),
+        ("rest", ctypes.c_byte * 164),
+    )
+
+
+def _born_unix_s(fd: int) -> float | None:
+    """When a file was made; None: its file system does not tell, or nobody can ask it."""
+    found = _Statx()
+    try:
+        statx = ctypes.CDLL(None).statx
+    except (AttributeError, OSError):
+        return None
+    if statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME, ctypes.byref(found)) != 0:
+        return None
+    return found.born_s + found.born_ns / 1e9 if found.mask & _STATX_BTIME else None

@@ -1,6 +1,7 @@
 """What /proc says of a task's processes: who belongs to it, and whether it still works."""
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -31,6 +32,12 @@ def stat_of(pid: int) -> ProcessStat | None:
         cpu_s=(int(fields[_STAT_UTIME]) + int(fields[_STAT_STIME])) / _TICKS_PER_S,
         started_ticks=int(fields[_STAT_STARTED]),
     )
+
+
+def began_unix_s(process: ProcessStat) -> float:
+    """When it was started, by the clock of files."""
+    booted_unix_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return booted_unix_s + process.started_ticks / _TICKS_PER_S
 
 
 def _fields(pid: int) -> list[bytes]:
