@@ -172,3 +172,15 @@ def test_who_is_left_after_all_others_have_ended_has_no_habits_any_more() -> Non
     assert watched.spell is None
     assert watched.idleness.spell(is_left=True) is not None
     assert Watched().busy(10).idleness.spell(is_left=True) is None
+
+
+def test_a_late_look_of_ours_does_not_end_a_spell_that_was_told() -> None:
+    task = Watched().busy(LOOKS_KNOWN).idle(3)
+    assert task.spell is not None
+    task.see(late_s=2.0)
+    assert task.spell is None  # what was not told by now can wait
+    lasts = task.idleness.spell(is_told=True)
+    assert lasts is not None
+    assert lasts.idle_s == 4.0
+    task.busy(1)
+    assert task.idleness.spell(is_told=True) is None

@@ -232,3 +232,14 @@ def test_no_second_step_for_long_is_a_spell_and_the_second_one_ends_it() -> None
     assert watch.movement.unstepped() == Spell(began_s + 21, 80.0, 0.0, unstepped=True)
     watch.see([replace(TRAINING, stepped=True)] * 2 + [LOOPING] * 600)
     assert watch.movement.unstepped() is None, "it has a habit now"
+
+
+def test_a_late_look_of_ours_does_not_end_a_stillness_that_was_told() -> None:
+    watch = Watch()
+    watch.start_up()
+    watch.see(with_steps(40))
+    assert len(watch.see([BLOCKED] * 6)) == 1
+    assert watch.see([replace(BLOCKED, late_s=4.0)], every_s=5.0) == []
+    assert watch.movement.stillness(is_told=True) is not None
+    watch.see([TRAINING])
+    assert watch.movement.stillness(is_told=True) is None

@@ -159,12 +159,13 @@ class ProgressLook:
             doing = 1.0 if now.is_doing else max(0.0, min(1.0, used_s / elapsed_s))
             pace_s = known.movement.wakes.pace_s
             known.work = Work(wakes=wakes, over_s=elapsed_s, doing=doing, pace_s=pace_s)
-        known.still = known.movement.stillness()
+        known.still = known.movement.stillness(is_told=known.still_told_s is not None)
         known.doubt = known.movement.stillness(DOUBT)
 
     def _see_spell(self, known: TaskProgress, *, is_left: bool) -> None:
         idleness, movement = known.idleness, known.movement
-        known.spell = idleness.spell(is_left=is_left) or movement.unstepped()
+        is_told = known.waits_told_s is not None
+        known.spell = idleness.spell(is_left=is_left, is_told=is_told) or movement.unstepped()
         known.spell_doubt = idleness.spell(SPELL_DOUBT, is_left=is_left)
         known.spell_doubt = known.spell_doubt or movement.unstepped(SPELL_DOUBT)
 

@@ -91,11 +91,14 @@ class Habit:
         """How late our own looks were lately: so much more patience is due."""
         return self._late_s if at_s < self._late_until_s else 0.0
 
-    def limit_s(self, at_s: float) -> float:
-        """How long it must be still before that is worth a word; infinite without a habit."""
+    def limit_s(self, at_s: float, *, is_told: bool = False) -> float:
+        """How long it must be still before that is worth a word; infinite without a habit.
+
+        Of a stillness that was told our own late looks prove no end.
+        """
         if not self.is_known:
             return math.inf
-        late_s = self.late_s(at_s)
+        late_s = 0.0 if is_told else self.late_s(at_s)
         if self.gaps < GAPS_FEW:
             return max(FEW_FLOOR_S, FEW_PATIENCE * self.longest_s(at_s)) + late_s
         pace_s, longest_s = self.pace_s, self.longest_s(at_s)
@@ -108,8 +111,8 @@ class Habit:
         )
         return limit_s + late_s
 
-    def is_still(self, at_s: float) -> bool:
-        return self.still_s(at_s) > self.limit_s(at_s)
+    def is_still(self, at_s: float, *, is_told: bool = False) -> bool:
+        return self.still_s(at_s) > self.limit_s(at_s, is_told=is_told)
 
     def _learn(self, gap_s: float, at_s: float) -> None:
         self.gaps += 1

@@ -103,10 +103,13 @@ class Idleness:
             self._cores.append(cores)
         self._wakes = idle and (self._wakes or wakes_per_s > 0)
 
-    def spell(self, patience: float = 1.0, *, is_left: bool = False) -> Spell | None:
+    def spell(
+        self, patience: float = 1.0, *, is_left: bool = False, is_told: bool = False
+    ) -> Spell | None:
         """The time that it does nothing by now, if it never did so for as long before.
 
         `is_left`: all others have ended, and its habits among them count no more.
+        `is_told`: the spell was told, and our own late looks do not prove that it is over.
         """
         known = self._looks >= LOOKS_KNOWN and not is_left
         usual_s = self._habit.longest_s(self._at_s) if known else 0.0
@@ -114,7 +117,8 @@ class Idleness:
         floor_s = KNOWN_S if usual_s else WAKING_S if self._wakes else UNKNOWN_S
         limit_s = max(floor_s * patience, PATIENCE * usual_s + self.look_s)
         asleep_s = self._at_s - self._woke_s if self._woke_s is not None else 0.0
-        if idle_s >= limit_s + self._habit.late_s(self._at_s):
+        late_s = 0.0 if is_told else self._habit.late_s(self._at_s)
+        if idle_s >= limit_s + late_s:
             return Spell(self._at_s - idle_s, idle_s, usual_s)
         if asleep_s >= ASLEEP_S * patience:
             return Spell(self._at_s - asleep_s, asleep_s, 0.0)

@@ -109,11 +109,16 @@ class Movement:
         if not self.begun:
             self._begin(waits=signs.waits)
 
-    def stillness(self, patience: float = 1.0) -> Stillness | None:
-        """Whether it stands still, as of the last look; with less patience, so much sooner."""
+    def stillness(self, patience: float = 1.0, *, is_told: bool = False) -> Stillness | None:
+        """Whether it stands still, as of the last look; with less patience, so much sooner.
+
+        `is_told`: it was told to stand still, which only a move of its own ends.
+        """
         if self._looked_s is None:
             return None
-        return self._still_later(patience) if self.begun else self._still_early(patience)
+        if self.begun:
+            return self._still_later(patience, is_told=is_told)
+        return self._still_early(patience, is_told=is_told)
 
     @property
     def wake_rate(self) -> float:
@@ -128,26 +133,28 @@ class Movement:
             return None
         return Spell(self._at_s - told_s, told_s, 0.0, unstepped=True)
 
-    def _still_later(self, patience: float) -> Stillness | None:
+    def _still_later(self, patience: float, *, is_told: bool) -> Stillness | None:
         at_s = self._at_s
         rested_s, told_s = self.wakes.still_s(at_s), self.steps.still_s(at_s)
         floor_s = FLOOR_S * patience  # no habit has a lower limit: this look is the cheap one
         if self.wakes.is_known and rested_s > floor_s:
-            usual_s, limit_s = self.wakes.usual_s(at_s), self.wakes.limit_s(at_s) * patience
+            usual_s = self.wakes.usual_s(at_s)
+            limit_s = self.wakes.limit_s(at_s, is_told=is_told) * patience
             quiet_s = at_s - self._sign_s
             if quiet_s > limit_s:
                 return self._stillness(quiet_s, usual_s, "main thread")
             if rested_s > limit_s:
                 return self._stillness(rested_s, usual_s, "steps")
-        if told_s > floor_s and told_s > self.steps.limit_s(at_s) * patience * self._slower():
+        limit_s = self.steps.limit_s(at_s, is_told=is_told) * patience
+        if told_s > floor_s and told_s > limit_s * self._slower():
             return self._stillness(told_s, self.steps.usual_s(at_s), "steps")
         return None
 
-    def _still_early(self, patience: float) -> Stillness | None:
+    def _still_early(self, patience: float, *, is_told: bool) -> Stillness | None:
         at_s = self._at_s
         if self.is_server or self._served >= SERVING_LOOKS:
             self.is_server = True
-            if not self.processes.is_still(at_s):
+            if not self.processes.is_still(at_s, is_told=is_told):
                 return None
             usual_s = self.processes.usual_s(at_s)
             return self._stillness(self.processes.still_s(at_s), usual_s, "processes")
