@@ -33,7 +33,8 @@ HERE_PATIENCE = 1.25  # of the time for which it stood at this line before, and 
 START_S = 10.0  # before it has habits, a task may compute for so long while others wait
 # Who is waited for, the surest kind first: the first kind of which there is anybody is meant.
 AHEAD = (
-    frozenset({Stance.OWN, Stance.GONE}),
+    frozenset({Stance.OWN}),
+    frozenset({Stance.GONE}),
     frozenset({Stance.CALLED_BACK}),
     frozenset({Stance.COMPUTES}),
     frozenset({Stance.UNKNOWN}),
@@ -134,8 +135,8 @@ def standstills(evidence: Evidence) -> tuple[Standstill, ...]:
     together: list[Standstill] = []
     concerned: set[TaskId] = set()
     if waiting:
-        ahead = _ahead(placed, waiting)
-        if _is_start(evidence, waiting, ahead, now_s):
+        ahead = _ahead(evidence, placed, waiting)
+        if _is_start(evidence, waiting, ahead, now_s) or _may_be_done(placed, ahead, now_s):
             return ()
         together.append(Standstill(ahead=tuple(ahead), waiting=tuple(waiting), now_s=now_s))
         concerned = {one.task for one in (*waiting, *ahead)}
@@ -146,6 +147,7 @@ def standstills(evidence: Evidence) -> tuple[Standstill, ...]:
         and task not in concerned
         and not (_may_serve(evidence, one) or _is_another_stopped(evidence, one))
         and _is_alone_for_long(one, placed, now_s)
+        and (not waiting or _is_new_here(evidence, one) or now_s - one.since_s >= SAME_PLACE_S)
         and now_s - one.since_s >= HERE_PATIENCE * _stood_here_s(evidence, one)
     ]
     return (*together, *alone)
@@ -235,15 +237,44 @@ def _is_another_stopped(evidence: Evidence, one: StandingTask) -> bool:
 
 
 def _ahead(
-    placed: Mapping[TaskId, StandingTask], waiting: Sequence[StandingTask]
+    evidence: Evidence, placed: Mapping[TaskId, StandingTask], waiting: Sequence[StandingTask]
 ) -> list[StandingTask]:
+    """Of several, who is where it never was before; else who does nothing for longer than ever."""
     waiters = {one.task for one in waiting}
     others = [one for task, one in placed.items() if task not in waiters and task.trains]
     for kind in AHEAD:
         found = [one for one in others if one.stance in kind]
         if found:
+            new = [one for one in found if _is_new_here(evidence, one)]
+            found = new or found
             return [one for one in found if one.told] or found
     return []
+
+
+def _is_new_here(evidence: Evidence, one: StandingTask) -> bool:
+    """Whether it was never seen to go on from this line: who has done so may do it again."""
+    place = _place(one)
+    looks = looks_at(evidence, one.task) if place else []
+    there = [_at(look) == place for look in looks]
+    if True in there and not all(there[there.index(True) :]):
+        return False
+    moved_s = one.since_s - SAME_S if one.told else 0.0
+    return not any(
+        is_there and look.at_s < moved_s for is_there, look in zip(there, looks, strict=True)
+    )
+
+
+def _may_be_done(
+    placed: Mapping[TaskId, StandingTask], ahead: Sequence[StandingTask], now_s: float
+) -> bool:
+    """Whether one has ended, and another may just be at its own part of a step.
+
+    The others wait for either. Time tells: it takes longer than ever, or joins them.
+    """
+    gone_s = [one.since_s for one in placed.values() if one.stance is Stance.GONE]
+    alive = [one for one in ahead if one.stance is Stance.OWN]
+    unsure = bool(alive) and not any(one.told for one in alive)
+    return unsure and any(now_s - since_s < AWAIT_LOOKS_S for since_s in gone_s)
 
 
 def _still(evidence: Evidence, task: TaskId, now_s: float) -> StandingTask | None:

@@ -21,7 +21,8 @@ and let all of them leave together.
 ## When this accusation would be wrong
 When the training was over, and only the farewell of the others failed: then every task has made
 all of its steps, and the errors can be ignored. Tasks that are leaving, too, and take long, are
-not waiting: only who was seen inside of a step since then counts, and as long as nobody has failed
+not waiting: only who was seen inside of a step since then counts, and only while no other task that
+lives is at something of its own, for then they wait for that one. As long as nobody has failed
 it is a notice first, then a warning, and an error after minutes. A starved host makes a farewell
 long; it puts nobody back into a step.
 
@@ -49,6 +50,7 @@ from holdfast.model.words import listed, seconds_text
 LEAVING_S = 15.0
 AFTERMATH_S = 60.0
 STILL_S = 5.0
+ELSEWHERE = frozenset({Stance.OWN, Stance.CALLED_BACK})
 TOLD_AGAIN_S = 70.0  # who still stands still is told of again within this
 
 
@@ -82,7 +84,9 @@ def _suffering(evidence: Evidence, exited: TaskExited) -> Iterator[Fact]:
                 yield failure
         elif still := _stillness(evidence, other):
             since_s = still.at_s - still.still_s
-            waits = _waits_in_step(evidence, other, since_s=max(since_s, exited.at_s - LEAVING_S))
+            seen_s = max(since_s, exited.at_s - LEAVING_S)
+            waits = _stance(evidence, other, since_s=seen_s) is Stance.STEP
+            waits = waits and not _is_another_elsewhere(evidence, since_s=seen_s)
             if still.still_s >= STILL_S and since_s >= exited.at_s - LEAVING_S and waits:
                 yield still
 
@@ -97,10 +101,20 @@ def _stillness(evidence: Evidence, task: TaskId) -> TaskStill | None:
     return still if until_then else None
 
 
-def _waits_in_step(evidence: Evidence, task: TaskId, *, since_s: float) -> bool:
-    """Whether it was seen inside of a step since then: who is leaving, too, is not."""
+def _stance(evidence: Evidence, task: TaskId, *, since_s: float) -> Stance:
+    """Where it was seen last since then: inside of a step, leaving too, or at its own work."""
     looks = [look for look in looks_at(evidence, task) if look.at_s >= since_s]
-    return bool(looks) and stance_of(looks[-1], None) is Stance.STEP
+    return stance_of(looks[-1], None) if looks else Stance.UNKNOWN
+
+
+def _is_another_elsewhere(evidence: Evidence, *, since_s: float) -> bool:
+    """Whether a task that lives is not in the step: then it is that one who is waited for."""
+    for task in evidence.tasks:
+        exited = evidence.exit_of(task)
+        lives = exited is None or evidence.ended_by_us(exited)
+        if lives and task.trains and _stance(evidence, task, since_s=since_s) in ELSEWHERE:
+            return True
+    return False
 
 
 def _lost_a_peer(evidence: Evidence, failure: TaskExited) -> bool:

@@ -1,0 +1,55 @@
+"""Of several that are not in the step, who is meant."""
+
+from dataclasses import replace
+
+from tests.pure.stillness import TRAIN, W0, W1, W2, asleep, attempt, in_step, look, thread, waits
+
+from holdfast.model.cluster import TaskId
+from holdfast.model.evidence import Evidence
+from holdfast.model.facts import Fact, TaskExited
+from holdfast.model.standstill import AWAIT_LOOKS_S, standstills
+
+ALL = attempt(W0, W1, W2)
+CHILD = thread(TRAIN, "/srv/train.py:70 save: subprocess.run(command)", blocked="do_wait")
+GONE = TaskExited(at_s=95.0, host="host-a", task=W2, exit_code=0)
+
+
+def ahead(*facts: Fact) -> list[TaskId]:
+    return [one.task for each in standstills(Evidence(facts)) for one in each.ahead]
+
+
+def test_who_is_where_it_never_was_comes_before_who_goes_on_from_there_each_step() -> None:
+    """Both are at their own; the uneven pauses of one of them are a habit."""
+    before = asleep(W2, at_s=80.0)
+    now = (waits(W0, 6.0), waits(W2, 6.0), in_step(W0), look(CHILD, task=W1), asleep(W2))
+    assert ahead(ALL, *now) == [W2]
+    assert ahead(ALL, before, *now) == [W1]
+
+
+def test_who_was_seen_elsewhere_since_it_was_there_has_gone_on_from_there() -> None:
+    before = (asleep(W2, at_s=80.0), in_step(W2, at_s=90.0))
+    assert ahead(ALL, *before, waits(W0, 6.0), in_step(W0), look(CHILD, task=W1), asleep(W2)) == [
+        W1
+    ]
+
+
+def test_who_is_still_there_has_not_gone_on() -> None:
+    before = asleep(W2, at_s=80.0)
+    assert ahead(ALL, before, waits(W0, 6.0), in_step(W0), asleep(W1), asleep(W2)) == [W1, W2]
+
+
+def test_where_all_were_there_before_those_that_stand_still_are_meant() -> None:
+    before = (asleep(W1, at_s=80.0), in_step(W1, at_s=90.0), asleep(W2, at_s=80.0))
+    now = (waits(W0, 6.0), waits(W2, 6.0), in_step(W0), asleep(W1), asleep(W2))
+    assert ahead(ALL, *before, *now) == [W2]
+
+
+def test_who_lives_and_stands_still_comes_before_who_has_ended_well() -> None:
+    assert ahead(ALL, GONE, waits(W0, 6.0), waits(W1, 6.0), in_step(W0), asleep(W1)) == [W1]
+
+
+def test_whether_one_that_has_ended_or_one_at_its_own_part_is_waited_for_shows_with_time() -> None:
+    soon = (waits(W0, 6.0), in_step(W0), asleep(W1))
+    assert ahead(ALL, GONE, *soon) == []
+    assert ahead(ALL, replace(GONE, at_s=100.0 - AWAIT_LOOKS_S), *soon) == [W1]
+    assert ahead(ALL, GONE, waits(W0, 6.0), in_step(W0), in_step(W1)) == [W2]
