@@ -76,7 +76,8 @@ def _progress(row: Row, number: int, of: int) -> None:
     said = f"first {row.first}, report {row.reported}" if row.first else f"verdict {row.verdict}"
     seconds = "" if row.notice_s is None else f", {row.notice_s:.1f} s"
     print(f"{mark} {number}/{of} {row.line}\n      {said}{seconds} ({row.took_s:.0f} s)")
-    for why in filter(None, (row.broken, row.silent, *row.wrong, *row.warned)):
+    crashed = f"{row.crashed} crashed by itself" if row.crashed else ""
+    for why in filter(None, (row.broken, row.silent, crashed, *row.wrong, *row.warned)):
         print(f"      {why}")
     sys.stdout.flush()
 

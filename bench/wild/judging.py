@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.wild.composing import INTERRUPTED, Job
+from bench.wild.grammar import Kind
 from bench.wild.truth import Truth
 
 TOLD, TAKEN_BACK = "told", "taken-back"
@@ -56,6 +57,7 @@ class Row:
     report_right: bool | None = None
     verdict: str = ""
     exit_code: int | None = None
+    crashed: str = ""  # another task, by itself: nobody composed that, and no bar counts it
     busy: float = 0.0  # share of all cores, by anybody, from the fault to the end
 
     @property
@@ -91,12 +93,16 @@ def judge(
     exit_code: int | None,
     took_s: float,
     ended_s: float = 0.0,
+    crashed: Sequence[str] = (),
 ) -> Row:
+    """`crashed`: other tasks that died of a signal by themselves, while the job ran."""
     verdict = str(report.get("verdict", ""))
     told = [word for word in said if _tells(word)]
     ends = {"exit_code": exit_code, "took_s": round(took_s, 1), "verdict": verdict}
     if not report:
         return row_of(job, broken="there is no report", **ends)
+    if crashed and job.kind is not Kind.DIES:
+        return _beside_a_crash(job, told, report, crashed, ends)
     if not job.is_faulty:
         return _healthy(job, told, report, ends)
     if truth is None:
@@ -157,6 +163,34 @@ def _healthy(job: Job, told: Sequence[Said], report: Mapping[str, Any], ends: An
     failed = ends["exit_code"] != 0 and job.way != INTERRUPTED and not errors
     broken = f"a healthy job ended with {ends['exit_code']}" if failed else ""
     return row_of(job, wrong=errors, warned=warned, broken=broken, **ends)
+
+
+def _beside_a_crash(
+    job: Job,
+    told: Sequence[Said],
+    report: Mapping[str, Any],
+    crashed: Sequence[str],
+    ends: Any,
+) -> Row:
+    """A framework may abort one of its own. That must be told, and nobody else be accused."""
+    found = report["findings"]
+    named = {task for word in told for task in word.culprits}
+    named |= {task for one in found for task in culprits_of(job, one)}
+    untold = [task for task in crashed if task not in named]
+    may_be_named = {*crashed, *((job.chosen,) if job.may_be_error else ())}
+    accused = [(word.culprits, _words(word)) for word in told if word.severity == "error"]
+    accused += [
+        (culprits_of(job, one), f"report: {_finding_words(one)}")
+        for one in found
+        if one["severity"] == "error"
+    ]
+    return row_of(
+        job,
+        crashed=", ".join(crashed),
+        wrong=[words for culprits, words in accused if not may_be_named.issuperset(culprits)],
+        silent=f"nobody said that {', '.join(untold)} crashed" if untold else "",
+        **ends,
+    )
 
 
 def _first(job: Job, truth: Truth, said: Sequence[Said]) -> tuple[Said | None, float | None, bool]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -22,7 +23,14 @@ from bench.wild.truth import Truth, read_notes, truth_of
 from holdfast.logdir.journal import JournalFollower, follow_journal
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.errors import HoldfastError
-from holdfast.model.facts import AttemptStarted, Fact, StartWaits, TaskExited
+from holdfast.model.facts import (
+    AttemptStarted,
+    Fact,
+    SignalSent,
+    StartWaits,
+    StopAsked,
+    TaskExited,
+)
 from holdfast.model.finding_facts import FindingTakenBack, FindingTold
 
 POLL_S = 0.2
@@ -32,6 +40,7 @@ HEALTHY_S_MAX = 240.0
 INTERRUPT_AFTER_S = 4.0  # of training
 STOP_S_MAX = 30.0
 SMALL_DISK = "size=1m"
+CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
 
 
 class WildRun:
@@ -70,6 +79,19 @@ class WildRun:
         self._read()
         ended = [fact for fact in self._facts if isinstance(fact, TaskExited)]
         return any(str(fact.task) == self.job.chosen for fact in ended)
+
+    def crashed(self) -> list[str]:
+        """Tasks but the chosen one that died of a signal before anybody was asked to end."""
+        self._read()
+        asked = [fact.at_s for fact in self._facts if isinstance(fact, StopAsked | SignalSent)]
+        ended = [fact for fact in self._facts if isinstance(fact, TaskExited)]
+        return [
+            str(fact.task)
+            for fact in ended
+            if str(fact.task) != self.job.chosen
+            and fact.signal in CRASHES
+            and fact.at_s < min(asked, default=math.inf)
+        ]
 
     def is_named(self, since_s: float) -> bool:
         return any(
@@ -130,6 +152,7 @@ def run_job(job: Job, folder: Path) -> Row:
                     exit_code=struck.front.poll(),
                     took_s=time.monotonic() - began_s,
                     ended_s=ended_s,
+                    crashed=run.crashed(),
                 )
                 # An exception may leave a process that waits for its peers: who says so is right.
                 lives = job.kind is Kind.DIES and not has_ended and not row.report_right
@@ -217,9 +240,8 @@ def _small_disk(place: Path) -> Iterator[None]:
 
 
 def _is_word(fact: Fact) -> bool:
-    return isinstance(
-        fact, AttemptStarted | FindingTold | FindingTakenBack | StartWaits | TaskExited
-    )
+    told = AttemptStarted | FindingTold | FindingTakenBack | StartWaits
+    return isinstance(fact, told | SignalSent | StopAsked | TaskExited)
 
 
 def _said(job: Job, fact: Fact, zero_s: float) -> Iterator[Said]:

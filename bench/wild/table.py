@@ -19,7 +19,8 @@ def show(rows: Sequence[Row]) -> bool:
         _groups(title, judged, key)
     calm = [row for row in faulty if row.load == "none"]
     starved = [row for row in faulty if row.load != "none"]
-    print(f"\n{len(rows)} jobs: {len(judged) - len(faulty)} healthy, {len(faulty)} faulty")
+    healthy = [row for row in judged if row.first_right is None and not row.crashed]
+    print(f"\n{len(rows)} jobs: {len(healthy)} healthy, {len(faulty)} faulty")
     met = [
         _bar("no wrong accusation", not _seeds(rows, lambda row: row.wrong), _wrong(rows)),
         _bar("no silent fault", not _seeds(rows, lambda row: row.silent), _silent(rows)),
@@ -41,6 +42,7 @@ def show(rows: Sequence[Row]) -> bool:
     missed = [row.seed for row in faulty if not row.first_right]
     print(f"  first notice wrong: {_numbers(missed)}")
     print(f"  report wrong: {_numbers(row.seed for row in faulty if not row.report_right)}")
+    print(f"  another task crashed by itself: {_numbers(_seeds(rows, lambda row: row.crashed))}")
     print(f"  healthy but warned: {_numbers(_seeds(rows, lambda row: row.warned))}")
     return all(met)
 

@@ -238,3 +238,22 @@ def test_an_honest_cannot_tell_names_its_task() -> None:
     row = judge(DEAD, TRUTH, [], report, exit_code=3, took_s=1.0, ended_s=105.0)
     assert row.is_fine
     assert row.notice_s == 4.0
+
+
+def test_another_task_that_crashed_by_itself_is_counted_apart() -> None:
+    def beside(words: list[Said], *findings: dict[str, Any], job: Job = STILL) -> Row:
+        report = {"verdict": "sick", "findings": list(findings)}
+        crashed = ["worker:0"]
+        return judge(job, TRUTH, words, report, exit_code=134, took_s=1.0, crashed=crashed)
+
+    crash = finding("error", "worker:0", "crashed")
+    row = beside([said("error", "worker:0", cause="crashed")], crash)
+    assert row.is_fine
+    assert (row.crashed, row.first_right, row.report_right) == ("worker:0", None, None)
+    assert beside([said("error", "worker:0", at_s=90.0)], crash, job=HEALTHY).is_fine
+    assert beside([], crash, finding("notice", "worker:1")).is_fine
+    assert beside([], crash, finding("error", "worker:2")).wrong
+    assert beside([], crash, finding("error", "worker:1")).wrong
+    assert beside([], crash, finding("error", "worker:1"), job=DEADLOCK).is_fine
+    assert beside([]).silent == "nobody said that worker:0 crashed"
+    assert beside([], finding("error", "worker:1"), job=DEAD).crashed == "", "an aftermath"
