@@ -33,7 +33,7 @@ from holdfast.model.findings import (
     Verdict,
 )
 from holdfast.model.remedies import AskHuman
-from holdfast.model.watch_facts import StepsSeen, TaskSampled
+from holdfast.model.watch_facts import StepsSeen, TaskSampled, TaskStill
 
 PS = TaskId("ps", 0)
 FACTS: list[Fact] = [attempt(W0, W1, W2), in_step(W0), asleep(W2), waits(W0, 6.0)]
@@ -96,6 +96,29 @@ def test_an_error_of_another_explains_all_that_wait_for_it() -> None:
     dead = TaskExited(at_s=99.0, host="host-a", task=W1, signal=9)
     assert left(special(W1, Severity.ERROR), facts=[*FACTS, dead]) == ["why"]
     assert left(special(W1, Severity.ERROR)) == ["keeps-waiting", "why"]
+
+
+def test_who_stood_at_its_own_code_before_another_failed_is_still_told() -> None:
+    stood = [attempt(W0, W1, W2), asleep(W2), waits(W2, 9.0)]
+    dead = TaskExited(at_s=95.0, host="host-a", task=W1, signal=6)
+    crash = special(W1, Severity.ERROR)
+    assert left(crash, facts=[*stood, dead]) == ["keeps-waiting", "why"]
+    assert left(crash, facts=[*stood, replace(dead, at_s=90.0)]) == ["why"], "maybe for want of it"
+    in_its_step = [attempt(W0, W1, W2), in_step(W2), waits(W2, 9.0)]
+    assert left(crash, facts=[*in_its_step, dead]) == ["why"]
+    steps = TaskStill(
+        at_s=99.0, host="host-a", task=W2, still_s=9.0, usual_s=1.0, sign="steps", cpu_share=0.0
+    )
+    own = [attempt(W0, W1, W2), asleep(W2, at_s=98.0), steps]
+    assert left(crash, facts=[*own, dead]) == ["keeps-waiting", "why"]
+
+
+def test_who_waits_while_nobody_is_ahead_waits_for_the_one_that_an_error_names() -> None:
+    wait = [attempt(W0, W1), in_step(W0), waits(W0, 20.0)]
+    assert left(facts=wait) == ["keeps-waiting"]
+    assert left(special(W1, Severity.ERROR), facts=wait) == ["why"]
+    assert left(special(None, Severity.ERROR, about=W1), facts=wait) == ["keeps-waiting", "why"]
+    assert left(special(W1, Severity.WARNING), facts=wait) == ["keeps-waiting", "why"]
 
 
 def step(task: TaskId, source: str = "log") -> StepsSeen:
