@@ -8,7 +8,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, TaskExited, TracebackSeen
 from holdfast.model.leaving import FRAMES_MAX, SOON_S, cannot_leave
-from holdfast.model.watch_facts import StacksSeen, TaskStill, ThreadStack
+from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill, ThreadStack
 
 W1 = TaskId("worker", 1)
 HERE: Any = {"host": "a", "task": W1}
@@ -58,3 +58,14 @@ def test_who_cannot_leave(facts: list[Fact], seen_frames: tuple[str, ...], *, st
     assert (found is not None) is stuck
     if found:
         assert str(found.at) == "threading.py:1590"
+
+
+def test_late_looks_of_ours_do_not_make_it_go_on() -> None:
+    """What is told of it again leaves out the time in which nobody looked."""
+    frames = (IN_PROGRAM,)
+    seen = TracebackSeen(at_s=20.0, exception="ValueError", message="", frames=frames, **HERE)
+    last = TaskStill(at_s=140.0, still_s=110.0, usual_s=1.0, sign="steps", **HERE)
+    facts = [seen, still(), *looks(SHUTDOWN), *looks(SHUTDOWN, first_s=136.0), last]
+    assert cannot_leave(Evidence(facts), W1, seen)
+    went_on = TaskMoves(at_s=29.5, still_s=9.0, **HERE)
+    assert cannot_leave(Evidence([*facts, went_on]), W1, seen) is None

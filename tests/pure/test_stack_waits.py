@@ -75,8 +75,13 @@ def test_a_stillness_counts_while_it_lasts() -> None:
     told = still("worker:1", at_s=66.0, still_s=12.0)
     assert still_at(Evidence([told]), task, 60.0) == told
     assert still_at(Evidence([told]), task, 53.0) is None, "it began later"
-    assert still_at(Evidence([told]), task, 99.0) is None, "that was long ago"
+    assert still_at(Evidence([told]), task, 99.0) == told, "it may be told again within a minute"
+    assert still_at(Evidence([told]), task, 142.0) is None, "that was long ago"
+    later = still("worker:1", at_s=700.0, still_s=646.0)
+    assert still_at(Evidence([later]), task, 60.0) == later, "looks become rare, and it lasts"
     again = still("worker:1", at_s=71.0, still_s=17.0)
     assert still_at(Evidence([told, again]), task, 66.5) == again
     went_on = TaskMoves(at_s=50.0, host="host-a", task=task, still_s=3.0)
     assert still_at(Evidence([told, went_on]), task, 66.5) == told
+    new = still("worker:1", at_s=700.0, still_s=20.0)
+    assert still_at(Evidence([told, new]), task, 60.0) is None, "it went on in between"

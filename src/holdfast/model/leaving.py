@@ -5,7 +5,7 @@ from typing import NamedTuple
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import TracebackSeen
-from holdfast.model.stack_rounds import APART_S, looks_at, still_at
+from holdfast.model.stack_rounds import APART_S, looks_at, still_at, still_since_s
 from holdfast.model.stacks import Frame, frame_of, frames_of, main_thread, unmoved
 from holdfast.model.watch_facts import StacksSeen, TaskStill, ThreadStack
 
@@ -35,7 +35,7 @@ def cannot_leave(evidence: Evidence, task: TaskId, seen: TracebackSeen) -> Canno
         return None
     still = still_at(evidence, task, rounds[-1].at_s)
     # Who went on after it had only logged it.
-    if still is None or still.at_s - still.still_s > seen.at_s + SOON_S:
+    if still is None or still_since_s(evidence, task, still) > seen.at_s + SOON_S:
         return None
     return CannotLeave(rounds[-1], still, at)
 
