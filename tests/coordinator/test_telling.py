@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from holdfast.coordinator.telling import AGAIN_S, GONE_S, Telling
+from holdfast.coordinator.telling import AGAIN_S, GONE_S, VAGUE_S, VAGUE_S_MAX, Telling
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, TaskExited, TimePassed
@@ -221,3 +221,31 @@ def test_after_a_take_over_what_was_told_is_known(desk: Desk) -> None:
     assert len(new.hear(72.0, finding(severity=Severity.ERROR))) == 1
     fact = back(new.hear(75.0))
     assert (fact.severity, fact.held_s) == ("error", 65.0)
+
+
+def test_notices_that_know_little_and_come_and_go_become_rare(desk: Desk) -> None:
+    """As on a starved host, of one task after another; one that lasts is told."""
+    at_s = 100.0
+    for second in range(600):
+        culprit = (W0, W1, None)[second % 3]
+        vague = finding(culprit=culprit, confidence=Confidence.LIKELY)
+        desk.hear(at_s + second, *([vague] if second % 2 else []))
+    assert 3 <= len(desk.told) <= 600 / VAGUE_S_MAX + 5
+    desk.told.clear()
+    at_s += 600
+    for second in range(30):
+        desk.hear(at_s + second, finding(confidence=Confidence.LIKELY))
+    assert len(desk.told) == 1
+
+
+def test_what_knows_more_or_is_graver_is_told_beside_them(desk: Desk) -> None:
+    vague = finding(confidence=Confidence.LIKELY)
+    for at_s in (1.0, 2.0):
+        desk.hear(at_s, vague)
+        desk.hear(at_s + 0.5)
+    desk.told.clear()
+    assert desk.hear(3.0, vague) == []
+    assert desk.hear(3.0, finding())
+    desk.hear(4.0)
+    assert desk.hear(4.5, finding(severity=Severity.WARNING, confidence=Confidence.LIKELY))
+    assert desk.hear(2.5 + VAGUE_S, finding(culprit=W1, confidence=Confidence.LIKELY))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.pure.stillness import TRAIN, W0, W1, W2, asleep, attempt, in_step, look, thread, waits
 
+from holdfast.diagnose import diagnose
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, TaskExited
@@ -16,6 +17,22 @@ GONE = TaskExited(at_s=95.0, host="host-a", task=W2, exit_code=0)
 
 def ahead(*facts: Fact) -> list[TaskId]:
     return [one.task for each in standstills(Evidence(facts)) for one in each.ahead]
+
+
+def told(*facts: Fact) -> list[tuple[TaskId | None, str]]:
+    findings = diagnose(Evidence(facts)).findings
+    return [(one.proof.culprit, one.proof.says) for one in findings if one.cause.general]
+
+
+def test_of_many_at_whom_nobody_got_to_look_one_word_is_told() -> None:
+    stand = [waits(task, AWAIT_LOOKS_S + index) for index, task in enumerate((W0, W1, W2))]
+    ((culprit, says),) = told(ALL, *stand)
+    assert culprit is None
+    assert says.startswith(
+        "worker:0, worker:1 and worker:2 stand still since 14 s: nothing is known"
+    )
+    assert [culprit for culprit, _ in told(ALL, *stand[:1])] == [W0]
+    assert [culprit for culprit, _ in told(ALL, *stand[:2], asleep(W2), stand[2])] == [W2, None]
 
 
 def test_who_is_where_it_never_was_comes_before_who_goes_on_from_there_each_step() -> None:

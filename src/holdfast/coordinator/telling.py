@@ -13,6 +13,7 @@ from holdfast.model.watch_facts import StepsSeen
 
 GENERAL = "keeps-waiting"  # the finding that any other one explains better
 AGAIN_S = 60.0  # a warning that comes and goes is told again after this
+VAGUE_S, VAGUE_S_MAX = 5.0, 20.0  # the same, of notices that know little, for each that was no more
 GONE_S = 3.0  # one judgement may miss what the next one finds again
 
 Tell = Callable[[Finding, Evidence], None]
@@ -26,6 +27,7 @@ class _Told:
     first_s: float
     held_s: float  # when it was last found to hold
     general: bool
+    vague: bool = False
 
 
 class Telling:
@@ -36,6 +38,8 @@ class Telling:
         self._told: dict[Key, _Told] = {}
         self._heard_s = 0.0
         self._quiet_until_s: dict[Key, float] = {}  # what was taken back, and comes and goes
+        self._vague_s = -VAGUE_S  # the pause before the next vague notice, of whomever
+        self._vague_until_s = 0.0
 
     def recall(self, facts: Iterable[Fact], at_s: float) -> None:
         """What another supervisor has told, and not taken back."""
@@ -68,8 +72,9 @@ class Telling:
             if known is not None and _gravity(known.severity) >= _gravity(finding.severity):
                 continue
             is_root = finding is diagnosis.findings[0]
-            quiet = at_s < self._quiet_until_s.get(key, 0.0) and not at_the_end
-            if quiet and finding.severity is not Severity.ERROR:
+            quiet = at_s < self._quiet_until_s.get(key, 0.0)
+            quiet = quiet or (_is_vague(finding) and at_s < self._vague_until_s)
+            if quiet and not at_the_end and finding.severity is not Severity.ERROR:
                 continue
             if at_the_end or _is_worth_telling(finding, evidence, is_root=is_root):
                 self._tell(finding, evidence)
@@ -77,7 +82,12 @@ class Telling:
                 first_s = known.first_s if known else at_s
                 general = finding.cause.general
                 self._told[key] = _Told(
-                    finding.severity, finding.proof.says, first_s, at_s, general
+                    finding.severity,
+                    finding.proof.says,
+                    first_s,
+                    at_s,
+                    general,
+                    _is_vague(finding),
                 )
         return [*facts, *self._taken_back(evidence, holds, where, at_the_end=at_the_end)]
 
@@ -101,6 +111,9 @@ class Telling:
             del self._told[key]
             cause, culprit = key
             self._quiet_until_s[key] = at_s + (0.0 if known.general else AGAIN_S)
+            if known.vague:  # the first one costs nothing
+                self._vague_s = min(self._vague_s + VAGUE_S, VAGUE_S_MAX)
+                self._vague_until_s = at_s + self._vague_s
             is_explained = culprit in named and known.general
             if is_explained or known.severity is Severity.INFO:
                 continue
@@ -127,6 +140,15 @@ def _told_fact(finding: Finding, where: dict[str, Any]) -> FindingTold:
         confidence=str(finding.proof.confidence),
         waiting=tuple(str(echo.task) for echo in finding.echoes),
     )
+
+
+def _is_vague(finding: Finding) -> bool:
+    """Whether it says that somebody stands still, and not who keeps whom waiting.
+
+    On a starved host that comes and goes, of one task after another.
+    """
+    likely = finding.proof.confidence is Confidence.LIKELY
+    return likely and finding.cause.general and finding.severity is Severity.NOTICE
 
 
 def _gravity(severity: Severity) -> int:

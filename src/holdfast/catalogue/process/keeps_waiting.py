@@ -51,11 +51,38 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     if blocked is not None:
         yield _start_held(evidence, blocked)
         return
-    for standstill in evidence.once(standstills):
+    found = evidence.once(standstills)
+    unseen = [one for one in found if not one.waiting and all(map(_is_unseen, one.ahead))]
+    together = unseen if len(unseen) > 1 else []
+    if together:
+        yield _nobody_was_seen(evidence, together)
+    for standstill in (one for one in found if one not in together):
         if not standstill.ahead:
             yield _nobody_ahead(evidence, standstill)
         for one in standstill.ahead:
             yield _kept_by(evidence, standstill, one)
+
+
+def _is_unseen(one: StandingTask) -> bool:
+    """Whether nobody could look at what it does: on a starved host that is so of many."""
+    return one.look is None and one.activity is None and one.exited is None
+
+
+def _nobody_was_seen(evidence: Evidence, unseen: Sequence[Standstill]) -> Proof:
+    """One word for all of them: who keeps whom waiting is not known of any."""
+    standing = sorted((one for each in unseen for one in each.ahead), key=lambda one: one.task)
+    longest = max(unseen, key=lambda each: each.lasts_s)
+    return Proof(
+        facts=_facts(standing),
+        culprit=None,
+        confidence=Confidence.LIKELY,
+        severity=_severity(evidence, longest, works=True),
+        says=f"{listed(one.task for one in standing)} stand still {_lasts(longest)}: nothing is"
+        " known of what they do (nobody got to look at them)",
+        do=_do(evidence, standing[0], "see where each of them stands: holdfast stacks RUN_DIR"),
+        exit_code=HUNG_CODE,
+        remedy=_remedy(evidence),
+    )
 
 
 def _start_held(evidence: Evidence, blocked: StartBlocked) -> Proof:
