@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pytest
 
-from holdfast.agent.watch_progress import ProgressLook
+from holdfast.agent.watch_progress import ProgressLook, lateness_s
 from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
@@ -343,3 +343,10 @@ def test_one_that_tells_no_steps_is_followed_by_its_checkpoints(job: Job) -> Non
     told = of(StepsSeen, job.train(40))
     assert {fact.source for fact in told} == {"checkpoint"}
     assert told[-1].step > told[0].step > 0
+
+
+def test_a_usual_look_after_some_that_hurried_is_not_late() -> None:
+    assert lateness_s(1.5, [0.4] * 15) == 0.0
+    assert lateness_s(4.0, [0.4] * 15) == 3.0
+    assert lateness_s(4.0, [2.5] * 15) == 1.5
+    assert lateness_s(1.5, []) == 0.0

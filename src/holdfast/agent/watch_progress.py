@@ -1,7 +1,7 @@
 """Whether the tasks of this host go on, and who keeps the others waiting."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from holdfast.agent.task_progress import STILL_AGAIN_S, TaskProgress
@@ -23,6 +23,7 @@ from holdfast.model.watch_facts import (
 )
 from holdfast.probes.rhythm import rhythm_of, starved_s
 
+EVERY_S = 1.0  # between looks, where nothing hurries
 LATE_S = 1.0  # a look that comes this much after its time
 INTERVALS_KEPT = 15
 STILL_AGAIN_MAX_S = 60.0
@@ -38,6 +39,17 @@ TOLD, CHECKPOINT = "told", "checkpoint"
 RESTS_S = 3.0
 STOPPED = frozenset({"T", "t"})
 SERVERS = frozenset({"ps"})
+
+
+def lateness_s(elapsed_s: float, intervals: Iterable[float]) -> float:
+    """How much later than planned a look comes; the plan is what looks usually do.
+
+    Those that hurry are no plan: after them, a usual one would always be late.
+    """
+    before = sorted(intervals)
+    usual_s = max(before[len(before) // 2] if before else 0.0, EVERY_S)
+    late_s = elapsed_s - usual_s
+    return late_s if late_s > LATE_S else 0.0
 
 
 class ProgressLook:
@@ -94,14 +106,12 @@ class ProgressLook:
         )
 
     def _late_s(self, at_s: float) -> float:
-        """How much later than planned this look comes; the plan is what looks usually do."""
         elapsed_s = at_s - self._looked_s if self._looked_s is not None else 0.0
         self._looked_s = at_s
-        usual_s = sorted(self._intervals)[len(self._intervals) // 2] if self._intervals else 1.0
+        late_s = lateness_s(elapsed_s, self._intervals)
         if elapsed_s > 0:
             self._intervals.append(elapsed_s)
-        late_s = elapsed_s - usual_s
-        return late_s if late_s > LATE_S else 0.0
+        return late_s
 
     def _known(self, task: TaskId, watched: Watched) -> TaskProgress:
         pid = watched.main or watched.pid
