@@ -1,6 +1,7 @@
 """A cause that says why takes the place of the general finding; and who is well."""
 
 from dataclasses import replace
+from typing import Any
 
 from tests.pure.stillness import W0, W1, W2, asleep, attempt, in_step, waits
 from tests.pure.test_standstill import sampled
@@ -22,6 +23,7 @@ from holdfast.model.facts import (
     TaskNotStarted,
     TaskStarted,
 )
+from holdfast.model.finding_facts import FindingTakenBack, FindingTold
 from holdfast.model.findings import (
     HUNG_CODE,
     Cause,
@@ -234,3 +236,21 @@ def test_who_did_nothing_any_more_when_it_was_stopped_is_not_called_healthy() ->
     light, late = stopped(0.01, 0.01, 0.01, 0.005), stopped(0.3, 0.2, 0.3, 0.0, step_s=35.0)
     early = stopped(0.3, 0.0)
     assert {one.verdict for one in (light, late, early)} == {Verdict.HEALTHY}
+
+
+def test_who_just_kept_others_waiting_when_it_was_stopped_is_not_called_healthy() -> None:
+    where: Any = {"host": "host-a", "task": W0, "cause": "keeps-waiting", "severity": "notice"}
+    told = FindingTold(at_s=12.0, says="worker:1 waits", confidence="high", **where)
+    back = FindingTakenBack(at_s=15.0, says="worker:1 waits", why="", held_s=3.0, **where)
+    verdicts = {
+        "just": (told, back),
+        "long ago": (replace(told, at_s=2.0), replace(back, at_s=5.0)),
+        "it stepped": (told, back, replace(step(W0), at_s=18.0)),
+        "of another kind": (replace(told, cause="straggler"), replace(back, cause="straggler")),
+    }
+    found = {
+        name: diagnose(run(step(W0), step(W1), *facts)).verdict for name, facts in verdicts.items()
+    }
+    assert found.pop("just") is Verdict.CANNOT_TELL
+    assert set(found.values()) == {Verdict.HEALTHY}
+    assert W0 not in diagnose(run(step(W0), step(W1), told, back)).healthy

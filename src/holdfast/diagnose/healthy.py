@@ -12,6 +12,7 @@ from holdfast.model.facts import (
     TaskNotStarted,
     TaskStarted,
 )
+from holdfast.model.finding_facts import FindingTakenBack, FindingTold
 from holdfast.model.findings import Finding
 from holdfast.model.log_facts import LogsGiven
 from holdfast.model.middle import median
@@ -21,6 +22,7 @@ from holdfast.model.watch_facts import StepsSeen, TaskSampled
 
 WORKING_SHARE = 0.01  # of a core; one that only waits uses less
 FELL_IDLE, SAMPLES_MIN = 0.1, 3  # of what it usually used, by so many samples at least
+STANDS, JUST_S = "keeps-waiting", 10.0  # what was taken back so shortly before proves nothing
 BUSY_SHARE = 0.03  # the same where some seconds are all that was seen: one that polls uses less
 
 
@@ -74,6 +76,8 @@ def fell_idle(evidence: Evidence, task: TaskId) -> bool:
     if not task.trains or exited is None or not any(evidence.of(StopAsked)):
         return False
     until_s = evidence.ending_s()
+    if _just_stood(evidence, task, until_s):
+        return True
     samples = [fact for fact in evidence.of(TaskSampled, task) if fact.at_s <= until_s]
     if len(samples) <= SAMPLES_MIN:
         return False
@@ -82,6 +86,16 @@ def fell_idle(evidence: Evidence, task: TaskId) -> bool:
     since_s = last.at_s - last.over_s
     stepped = any(since_s < fact.at_s < exited.at_s for fact in evidence.of(StepsSeen, task))
     return last.cpu_share < FELL_IDLE * usual and not stepped
+
+
+def _just_stood(evidence: Evidence, task: TaskId, until_s: float) -> bool:
+    """Whether others waited for it until shortly before, and nobody has seen a step of it since."""
+    told = [one for one in evidence.of(FindingTold, task) if one.cause == STANDS]
+    back = [one for one in evidence.of(FindingTakenBack, task) if one.cause == STANDS]
+    if not told or not any(until_s - JUST_S <= one.at_s <= until_s for one in back):
+        return False
+    steps = evidence.of(StepsSeen, task)
+    return not any(told[-1].at_s < fact.at_s <= until_s for fact in steps)
 
 
 def got_on(evidence: Evidence, task: TaskId) -> bool:
