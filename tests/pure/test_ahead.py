@@ -9,6 +9,7 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import Fact, TaskExited
 from holdfast.model.standstill import AWAIT_LOOKS_S, standstills
+from holdfast.model.watch_facts import TaskMoves
 
 ALL = attempt(W0, W1, W2)
 CHILD = thread(TRAIN, "/srv/train.py:70 save: subprocess.run(command)", blocked="do_wait")
@@ -69,4 +70,16 @@ def test_whether_one_that_has_ended_or_one_at_its_own_part_is_waited_for_shows_w
     soon = (waits(W0, 6.0), in_step(W0), asleep(W1))
     assert ahead(ALL, GONE, *soon) == []
     assert ahead(ALL, replace(GONE, at_s=100.0 - AWAIT_LOOKS_S), *soon) == [W1]
+    assert ahead(ALL, GONE, asleep(W1, at_s=98.0), *soon) == [W1], "it stays where it is"
     assert ahead(ALL, GONE, waits(W0, 6.0), in_step(W0), in_step(W1)) == [W2]
+
+
+def test_a_look_from_before_it_moved_tells_nothing_once_there_was_time_for_another() -> None:
+    before = [in_step(W0, at_s=95.0), in_step(W1, at_s=95.0)]
+    moved = TaskMoves(at_s=96.0, host="host-a", task=W0, still_s=5.0)
+    soon = [waits(W0, 20.0, at_s=100.0), waits(W1, 20.0, at_s=100.0)]
+    later = [waits(W0, 40.0, at_s=120.0), waits(W1, 40.0, at_s=120.0)]
+    gone = replace(GONE, at_s=94.0)
+    assert ahead(ALL, gone, *before, moved, *soon) == [W2]
+    one = standstills(Evidence([ALL, gone, *before, moved, *later]))[0]
+    assert [each.task for each in one.waiting] == [W1], "nobody knows any more what worker:0 does"

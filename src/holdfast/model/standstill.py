@@ -16,7 +16,7 @@ from holdfast.model.doing_words import doing_words, is_working, stopped_child
 from holdfast.model.evidence import Evidence, FactKind
 from holdfast.model.facts import Fact, TaskExited
 from holdfast.model.path import Outcome
-from holdfast.model.stack_rounds import looks_at
+from holdfast.model.stack_rounds import APART_S, looks_at
 from holdfast.model.stacks import main_thread
 from holdfast.model.stance import Stance, own_frame, stance_of
 from holdfast.model.standing import standings
@@ -136,7 +136,9 @@ def standstills(evidence: Evidence) -> tuple[Standstill, ...]:
     concerned: set[TaskId] = set()
     if waiting:
         ahead = _ahead(evidence, placed, waiting)
-        if _is_start(evidence, waiting, ahead, now_s) or _may_be_done(placed, ahead, now_s):
+        if _is_start(evidence, waiting, ahead, now_s) or _may_be_done(
+            evidence, placed, ahead, now_s
+        ):
             return ()
         together.append(Standstill(ahead=tuple(ahead), waiting=tuple(waiting), now_s=now_s))
         concerned = {one.task for one in (*waiting, *ahead)}
@@ -265,16 +267,27 @@ def _is_new_here(evidence: Evidence, one: StandingTask) -> bool:
 
 
 def _may_be_done(
-    placed: Mapping[TaskId, StandingTask], ahead: Sequence[StandingTask], now_s: float
+    evidence: Evidence,
+    placed: Mapping[TaskId, StandingTask],
+    ahead: Sequence[StandingTask],
+    now_s: float,
 ) -> bool:
     """Whether one has ended, and another may just be at its own part of a step.
 
-    The others wait for either. Time tells: it takes longer than ever, or joins them.
+    The others wait for either. Time tells: it takes longer than ever, stays, or joins them.
     """
     gone_s = [one.since_s for one in placed.values() if one.stance is Stance.GONE]
     alive = [one for one in ahead if one.stance is Stance.OWN]
-    unsure = bool(alive) and not any(one.told for one in alive)
-    return unsure and any(now_s - since_s < AWAIT_LOOKS_S for since_s in gone_s)
+    if not alive or not any(now_s - since_s < AWAIT_LOOKS_S for since_s in gone_s):
+        return False
+    return not any(one.told or _stays(evidence, one, min(gone_s)) for one in alive)
+
+
+def _stays(evidence: Evidence, one: StandingTask, since_s: float) -> bool:
+    """Whether two looks since then, far enough apart, found it at one line."""
+    looks = [look for look in looks_at(evidence, one.task) if look.at_s >= since_s]
+    there = [look.at_s for look in looks if _at(look) == _place(one)]
+    return bool(there) and there[-1] - there[0] >= APART_S
 
 
 def _still(evidence: Evidence, task: TaskId, now_s: float) -> StandingTask | None:
@@ -312,8 +325,9 @@ def _not_still(evidence: Evidence, task: TaskId, since_s: float) -> StandingTask
 def _standing(
     evidence: Evidence, task: TaskId, since_s: float, told: TaskStill | TaskWaits | None
 ) -> StandingTask:
-    looks = [look for look in looks_at(evidence, task) if look.at_s >= since_s - SAME_S]
-    seen = (fact for fact in evidence.of(ActivitySeen, task) if fact.at_s >= since_s - SAME_S)
+    fresh_s = max(since_s - SAME_S, _stale_s(evidence, task))
+    looks = [look for look in looks_at(evidence, task) if look.at_s >= fresh_s]
+    seen = (fact for fact in evidence.of(ActivitySeen, task) if fact.at_s >= fresh_s)
     look, activity = _last(iter(looks)), _last(seen)
     return StandingTask(
         task=task,
@@ -324,6 +338,13 @@ def _standing(
         look=look,
         activity=activity,
     )
+
+
+def _stale_s(evidence: Evidence, task: TaskId) -> float:
+    """Looks from before this tell nothing: it moved since, and there was time to look again."""
+    now_s = min(evidence.facts[-1].at_s, evidence.ending_s())
+    moves = (move.at_s for move in evidence.of(TaskMoves, task))
+    return max((at_s for at_s in moves if at_s <= now_s - AWAIT_LOOKS_S), default=-SAME_S)
 
 
 def _by_vote(placed: dict[TaskId, StandingTask]) -> dict[TaskId, StandingTask]:

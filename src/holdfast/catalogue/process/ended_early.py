@@ -42,7 +42,7 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import looks_at
 from holdfast.model.stance import Stance, stance_of
-from holdfast.model.watch_facts import StepsSeen, TaskStill
+from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskStill
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
 
@@ -95,10 +95,17 @@ def _stillness(evidence: Evidence, task: TaskId) -> TaskStill | None:
     """How it stands still now, or stood when somebody had enough of that and stopped the job."""
     still = max(evidence.of(TaskStill, task), key=lambda fact: fact.at_s, default=None)
     exited = evidence.exit_of(task)
-    if still is None or exited is None:
+    if still is None or _went_on(evidence, still):
+        return None
+    if exited is None:
         return still
     until_then = evidence.ended_by_us(exited) and exited.at_s - still.at_s <= TOLD_AGAIN_S
     return still if until_then else None
+
+
+def _went_on(evidence: Evidence, still: TaskStill) -> bool:
+    moves = evidence.while_running.of(TaskMoves, still.task)
+    return any(move.at_s > still.at_s for move in moves)
 
 
 def _stance(evidence: Evidence, task: TaskId, *, since_s: float) -> Stance:
