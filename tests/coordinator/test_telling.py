@@ -35,6 +35,7 @@ def finding(
     confidence: Confidence = Confidence.HIGH,
     *,
     aftermath: bool = False,
+    place: str = "",
 ) -> Finding:
     cause = Cause(
         family="task-stalled",
@@ -51,6 +52,7 @@ def finding(
         says=f"{culprit}: {severity}",
         do=("look at it",),
         exit_code=HUNG_CODE,
+        place=place,
     )
     waiting = Echo(task=W1, cause=name, says="it waits", since_s=1.0, facts=(SEEN,))
     return Finding(name=name, cause=cause, proof=proof, echoes=(waiting,) if culprit == W0 else ())
@@ -249,3 +251,30 @@ def test_what_knows_more_or_is_graver_is_told_beside_them(desk: Desk) -> None:
     desk.hear(4.0)
     assert desk.hear(4.5, finding(severity=Severity.WARNING, confidence=Confidence.LIKELY))
     assert desk.hear(2.5 + VAGUE_S, finding(culprit=W1, confidence=Confidence.LIKELY))
+
+
+def test_what_no_task_is_to_blame_for_is_told_of_each_place(desk: Desk) -> None:
+    logs, saves = (
+        finding("two-writers", Severity.WARNING, None, place=f"{what} in /data")
+        for what in ("summaries", "checkpoints")
+    )
+    assert len(desk.hear(1.0, logs)) == 1
+    (told,) = desk.hear(2.0, logs, saves)
+    assert isinstance(told, FindingTold)
+    assert told.place == "checkpoints in /data"
+    assert desk.hear(3.0, logs, saves) == []
+    over = back(desk.hear(3.0 + GONE_S, saves))
+    assert over.place == "summaries in /data"
+
+
+def test_a_new_supervisor_knows_of_which_place_it_was_told(desk: Desk) -> None:
+    logs = finding("two-writers", Severity.WARNING, None, place="summaries in /data")
+    told = desk.hear(1.0, logs)
+    other = Desk()
+    other.telling.recall(told, 2.0)
+    assert other.hear(2.0, logs) == []
+
+
+def test_a_place_beside_a_culprit_does_not_make_it_another_finding(desk: Desk) -> None:
+    desk.hear(1.0, finding("user-exception", Severity.ERROR, W0, place="a.py line 1"))
+    assert desk.hear(2.0, finding("user-exception", Severity.ERROR, W0, place="a.py line 2")) == []

@@ -1,5 +1,6 @@
 """The status line follows what is known of each task."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -132,5 +133,10 @@ def test_only_what_is_still_true_is_told_to_who_joins() -> None:
     assert not marks.is_taken_back("keeps-waiting", "worker:0")
     assert marks.is_taken_back("livelock", "worker:0")
     assert not marks.is_taken_back("livelock", None)
+    of_nobody = seen(replace(taken_back("two-writers"), task=None, place="summaries in /data"))
+    assert of_nobody.is_taken_back("two-writers", "summaries in /data")
+    assert not of_nobody.is_taken_back("two-writers", "checkpoints in /data")
+    of_old = seen(replace(taken_back("two-writers"), task=None))
+    assert of_old.is_taken_back("two-writers", "summaries in /data")
     again = seen(told(cause="livelock"), taken_back("livelock"), told(cause="livelock"))
     assert not again.is_taken_back("livelock", "worker:0")

@@ -17,7 +17,7 @@ VAGUE_S, VAGUE_S_MAX = 5.0, 20.0  # the same, of notices that know little, for e
 GONE_S = 3.0  # one judgement may miss what the next one finds again
 
 Tell = Callable[[Finding, Evidence], None]
-Key = tuple[str, str]  # a cause and its culprit
+Key = tuple[str, TaskId | None, str]  # a cause, its culprit, and the place of one that has none
 
 
 @dataclass(slots=True)
@@ -45,9 +45,9 @@ class Telling:
         """What another supervisor has told, and not taken back."""
         for fact in facts:
             if isinstance(fact, FindingTakenBack):
-                self._told.pop((fact.cause, str(fact.task)), None)
+                self._told.pop(_key_of(fact), None)
             elif isinstance(fact, FindingTold):
-                key = (fact.cause, str(fact.task))
+                key = _key_of(fact)
                 first_s = self._told[key].first_s if key in self._told else fact.at_s
                 self._told[key] = _Told(
                     Severity(fact.severity), fact.says, first_s, at_s, fact.cause == GENERAL
@@ -64,7 +64,7 @@ class Telling:
         """What is new by this judgement, as facts. At the end also what was only likely."""
         at_s = self._heard_s = where["at_s"]
         facts: list[Fact] = []
-        holds = {(one.name, str(one.proof.culprit)): one for one in diagnosis.findings}
+        holds = {_key(one): one for one in diagnosis.findings}
         for key, finding in holds.items():
             known = self._told.get(key)
             if known is not None:
@@ -101,23 +101,22 @@ class Telling:
     ) -> list[Fact]:
         at_s = where["at_s"]
         reasons = [one for one in holds.values() if one.is_of_standstill]
-        named = {str(one.proof.culprit) for one in reasons}
-        named |= {str(echo.task) for one in reasons for echo in one.echoes}
+        named = {one.proof.culprit for one in reasons}
+        named |= {echo.task for one in reasons for echo in one.echoes}
         facts: list[Fact] = []
         for key, known in list(self._told.items()):
             patience_s = 0.0 if known.general or at_the_end else GONE_S
             if key in holds or at_s - known.held_s < patience_s:
                 continue
             del self._told[key]
-            cause, culprit = key
+            cause, task, place = key
             self._quiet_until_s[key] = at_s + (0.0 if known.general else AGAIN_S)
             if known.vague:  # the first one costs nothing
                 self._vague_s = min(self._vague_s + VAGUE_S, VAGUE_S_MAX)
                 self._vague_until_s = at_s + self._vague_s
-            is_explained = culprit in named and known.general
+            is_explained = task in named and known.general
             if is_explained or known.severity is Severity.INFO:
                 continue
-            task = None if culprit == "None" else TaskId.parse(culprit)
             facts.append(
                 FindingTakenBack(
                     **{**where, "task": task},
@@ -126,6 +125,7 @@ class Telling:
                     says=known.says,
                     why=_why_over(evidence, task, known),
                     held_s=round(at_s - known.first_s, 3),
+                    place=place,
                 )
             )
         return facts
@@ -139,6 +139,7 @@ def _told_fact(finding: Finding, where: dict[str, Any]) -> FindingTold:
         says=finding.proof.says,
         confidence=str(finding.proof.confidence),
         waiting=tuple(str(echo.task) for echo in finding.echoes),
+        place=_key(finding)[2],
     )
 
 
@@ -149,6 +150,15 @@ def _is_vague(finding: Finding) -> bool:
     """
     likely = finding.proof.confidence is Confidence.LIKELY
     return likely and finding.cause.general and finding.severity is Severity.NOTICE
+
+
+def _key(finding: Finding) -> Key:
+    proof = finding.proof
+    return (finding.name, proof.culprit, "" if proof.culprit else proof.place)
+
+
+def _key_of(fact: FindingTold | FindingTakenBack) -> Key:
+    return (fact.cause, fact.task, fact.place)
 
 
 def _gravity(severity: Severity) -> int:

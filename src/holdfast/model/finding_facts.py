@@ -14,6 +14,7 @@ class FindingTold(Fact):
     says: str
     confidence: str = "certain"
     waiting: tuple[str, ...] = ()  # the tasks that it keeps waiting
+    place: str = ""  # what is to blame, where that is no task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +26,4 @@ class FindingTakenBack(Fact):
     says: str  # what was told last
     why: str  # why it no longer holds
     held_s: float = 0.0  # since it was told first
+    place: str = ""  # as of FindingTold

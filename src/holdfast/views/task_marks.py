@@ -109,9 +109,10 @@ class TaskMarks:
         self._standings[task] = self._standings[task].stepped(step)
 
     def is_taken_back(self, cause: str, culprit: str | None) -> bool:
-        """Of what is no task's fault, the journal does not say whose it is."""
+        """Journals of old do not say what is to blame where that is no task."""
         is_task = any(str(task) == culprit for task in self._standings)
-        return (cause, culprit if culprit and is_task else "") in self._taken_back
+        keys = {(cause, culprit or ""), (cause, (culprit or "") if is_task else "")}
+        return not keys.isdisjoint(self._taken_back)
 
     @property
     def are_over(self) -> bool:
@@ -152,7 +153,7 @@ def _mark(task: str, one: Standing, cause: str, *, waits: bool) -> TaskMark:
 
 
 def _key(fact: FindingTold | FindingTakenBack) -> tuple[str, str]:
-    return fact.cause, str(fact.task) if fact.task else ""
+    return fact.cause, str(fact.task) if fact.task else fact.place
 
 
 def _gravity(fact: FindingTold) -> int:

@@ -87,7 +87,7 @@ def _proof(what: str, folder: str, writers: dict[TaskId, FolderWritten]) -> Proo
     return Proof(
         facts=tuple(writers.values()),
         culprit=None,
-        place=folder,
+        place=f"{what} in {folder}",
         confidence=Confidence.HIGH,
         says=f"{listed(sorted(writers))} write {what} into one folder, {folder}: {HARM[what]}",
         do=(
