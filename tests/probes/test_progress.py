@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.probes.progress import PIECE_BYTES_MAX, Left, Output, Traces, Written
+from holdfast.probes.progress import PIECE_BYTES_MAX, Left, Output, Traces
 
 
 class Stream:
@@ -134,27 +134,3 @@ def test_a_process_that_is_gone_leaves_what_it_left(tmp_path: Path) -> None:
     traces = Traces([str(tmp_path.resolve())])
     (tmp_path / "ckpt-3.index").touch()
     assert traces.look(2**22 + 1) == Left(checkpoint=3)
-
-
-@pytest.mark.parametrize(
-    ("name", "mode", "what"),
-    [
-        ("events.out.tfevents.1.host.7.0.v2", "wb", "summaries"),
-        ("ckpt-3_temp/part-00000-of-00001.data-00000-of-00001.tempstate1", "wb", "checkpoints"),
-        ("events.out.tfevents.1.host.7.0.v2", "rb", ""),
-        ("events.out.tfevents.1.host.profile-empty", "wb", ""),
-        ("ckpt-3_temp/part-00001-of-00002.data-00000-of-00001", "wb", ""),
-        ("notes.txt", "wb", ""),
-    ],
-)
-def test_a_folder_counts_as_written_by_who_takes_itself_for_its_only_writer(
-    tmp_path: Path, name: str, mode: str, what: str
-) -> None:
-    path = tmp_path.resolve() / name
-    path.parent.mkdir(exist_ok=True)
-    path.touch()
-    traces = Traces()
-    with path.open(mode):
-        traces.look(os.getpid())
-        traces.look(os.getpid())
-    assert traces.written == ([Written(what, str(tmp_path.resolve()), "")] if what else [])

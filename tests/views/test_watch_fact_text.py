@@ -22,6 +22,11 @@ SENTENCES: list[tuple[Fact, str]] = [
         facts.FolderWritten(what="summaries", folder="/data/logs", **HERE),
         "writes summaries into /data/logs",
     ),
+    (facts.FileWritten(path="/data/all.h5", **HERE), "writes /data/all.h5"),
+    (
+        facts.FileWritten(path="/data/all.h5", beside=("worker:1", "worker:2"), **HERE),
+        "writes /data/all.h5, beside worker:1 and worker:2",
+    ),
     (
         facts.TaskStill(still_s=12.0, usual_s=2.0, sign="steps", cpu_share=1.0, **HERE),
         (

@@ -21,7 +21,6 @@ class TaskProgress:
     movement: Movement
     output: Output = field(default_factory=Output)
     traces: Traces = field(default_factory=Traces)
-    written_told: int = 0  # of the folders that it writes to
     steps: Steps = UNTOLD
     step: int = -1  # the furthest that any source has told
     source: str = ""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +24,7 @@ from holdfast.agent.watch_paths import PathLook
 from holdfast.agent.watch_progress import ProgressLook
 from holdfast.agent.watch_stacks import ROUNDS, StackLook
 from holdfast.agent.watch_told import ToldLook
+from holdfast.agent.watch_writers import WritersLook
 from holdfast.agent.watched import Look, Watched
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.cluster import TaskId
@@ -44,6 +46,8 @@ FACTS_A_ROUND_MAX, UNTOLD_MAX = 200, 5_000  # of many tasks, the rest comes with
 ROUNDS_OF_SLOW = 3
 STACKS_MAX = 64  # tasks of this host whose stacks are taken at once
 
+Ear = TypeVar("Ear")
+
 
 class Watcher:
     def __init__(self, order: WatchOrder) -> None:
@@ -58,7 +62,9 @@ class Watcher:
         self._host = HostLook(host=order.host, folders=[(order.run_dir, "logs")])
         self._logged = LoggedLook(order.host)
         self._untold: list[Fact] = []
-        self._told = self._told_look()
+        self._told = self._if_possible("told", partial(ToldLook, self._run_dir.fd, order.host))
+        opened = partial(WritersLook, order.host, but=order.run_dir)
+        self._writers = self._if_possible("writers", opened)
         self._looks: list[Look] = [
             self._host,
             self._links,
@@ -67,6 +73,7 @@ class Watcher:
             self._progress,
             self._stacks,
             self._logged,
+            *self._writers,
         ]
         self._hurry = HURRY_LOOKS_MAX
         self._trained: dict[TaskId, int] = {}  # by which process
@@ -76,22 +83,28 @@ class Watcher:
         self._cpu_s = time.process_time()  # when the last round began
         self._round_s = 0.0  # of a core: what a round costs, of late
 
-    def _told_look(self) -> list[ToldLook]:
-        """One, or none where no socket can be made: then steps are read from logs, as ever."""
+    def _if_possible(self, name: str, opened: Callable[[], Ear]) -> list[Ear]:
+        """One, or none where the kernel has no socket or watch to give: the other looks go on."""
         try:
-            return [ToldLook(self._run_dir.fd, self._order.host)]
+            return [opened()]
         except OSError as error:
             why = f"nobody can tell us anything: {type(error).__name__}: {error}"[:300]
             at_s, host = self._clock.at_s(), self._order.host
-            self._untold.append(ProbeBlind(at_s=at_s, host=host, probe="told", why=why))
+            self._untold.append(ProbeBlind(at_s=at_s, host=host, probe=name, why=why))
             return []
 
     def ears(self) -> dict[int, Callable[[], None]]:
         """What is read as soon as it comes."""
-        return {told.fd: partial(self._hear_told, told) for told in self._told}
+        return {
+            **{told.fd: partial(self._hear_told, told) for told in self._told},
+            **{writers.fd: partial(self._hear_writers, writers) for writers in self._writers},
+        }
 
     def _hear_told(self, told: ToldLook) -> None:
         told.hear(self._tasks, self._clock.at_s())
+
+    def _hear_writers(self, writers: WritersLook) -> None:
+        self._untold += writers.hear(self._tasks, self._clock.at_s())
 
     def hear(self, words: str) -> bool:
         """Who has started or ended, whose stacks are wanted, that it is over."""
@@ -119,6 +132,8 @@ class Watcher:
             )
             self._family_s = self._trainer_s = -FAMILY_EVERY_S
             self._trained.pop(task, None)  # of a task that we started again, we know it
+            for writers in self._writers:
+                writers.begin(task, self._tasks[task], self._clock.at_s())
         elif what == "ended":
             self._ended(task)
         return True

@@ -14,7 +14,6 @@ from holdfast.model.steps import steps_told
 from holdfast.model.straggling import Slow, Straggling, Work
 from holdfast.model.waiting import WAITING_WORDS
 from holdfast.model.watch_facts import (
-    FolderWritten,
     StepsSeen,
     TaskMoves,
     TaskSlow,
@@ -77,7 +76,6 @@ class ProgressLook:
             yield from self._steps_facts(task, known, at_s)
             yield from self._still_facts(task, known, at_s)
             yield from self._waits_facts(task, known, at_s)
-            yield from self._written_facts(task, known, at_s)
         yield from self._slow_facts(at_s, late_s=late_s)
 
     def suspects(self) -> set[TaskId]:
@@ -226,19 +224,6 @@ class ProgressLook:
         if left.checkpoint > known.step and known.steps.step < 0 and known.source != TOLD:
             known.step, known.source = left.checkpoint, CHECKPOINT
         return left.checkpoint > before.checkpoint or left.event_bytes > before.event_bytes > 0
-
-    def _written_facts(self, task: TaskId, known: TaskProgress, at_s: float) -> Iterator[Fact]:
-        """Each folder once: whether others write there, too, is not for one host to say."""
-        for one in known.traces.written[known.written_told :]:
-            known.written_told += 1
-            yield FolderWritten(
-                at_s=at_s,
-                host=self._host,
-                task=task,
-                what=one.what,
-                folder=one.folder,
-                server=one.server,
-            )
 
     def _steps_facts(self, task: TaskId, known: TaskProgress, at_s: float) -> Iterator[Fact]:
         if not known.pace or known.pace[-1][0] != at_s:

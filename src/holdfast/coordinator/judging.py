@@ -37,6 +37,8 @@ from holdfast.model.standing import is_ready
 from holdfast.model.told_facts import DifferenceTold, ExceptionLogged, LossTold
 from holdfast.model.watch_facts import (
     FilesNearLimit,
+    FileWritten,
+    FolderWritten,
     HostSampled,
     KernelSaid,
     LinkSeen,
@@ -69,6 +71,8 @@ LOOKS = (
     DifferenceTold,
     ExceptionLogged,
     FilesNearLimit,
+    FileWritten,
+    FolderWritten,
     LinkSeen,
     LossTold,
     PathMeasured,

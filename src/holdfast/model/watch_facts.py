@@ -26,6 +26,15 @@ class FolderWritten(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileWritten(Fact):
+    """A task has an HDF5 file open for writing, and nobody who has it open holds a lock on it."""
+
+    path: str
+    server: str = ""  # as of FolderWritten
+    beside: tuple[str, ...] = ()  # the tasks that had it open for writing at the same moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStill(Fact):
     """No sign of progress for much longer than this task's own habit. Told again while it lasts."""
 

@@ -12,18 +12,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from holdfast.model.pattern import Pattern
-from holdfast.probes import LOCAL, is_written, mount_of, open_files
+from holdfast.probes import LOCAL, mount_of, open_files
 
 PIECE_BYTES_MAX = 8_192
 FOLDERS_MAX = 4
-WRITTEN_MAX = 16
 NAMES_MAX = 1_000
 _EVENTS = "events.out.tfevents."
 _CHECKPOINT = Pattern(r"ckpt[^/]*-(\d{1,12})\.index$")
 _PARTS = Pattern(r"ckpt[^/]*_temp/[^/]*$")  # where the parts of a checkpoint are written first
-# One part of one: whoever writes it takes itself for the only writer of this checkpoint.
-_WHOLE = Pattern(r"_temp/part-00000-of-00001\.")
-_NO_WRITER = (".profile-empty", " (deleted)")
 _MARKS = (b"\n", b"\r", b"\b")
 
 
@@ -68,26 +64,15 @@ class Left:
     event_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A folder into which a task writes alone, as it thinks."""
-
-    what: str  # summaries, checkpoints
-    folder: str
-    server: str  # server:/export, of a file system that other hosts may have, too; empty: local
-
-
 @dataclass(slots=True)
 class Traces:
     """The directories of one task, learned from the files that it had open."""
 
     folders: list[str] = field(default_factory=list)
-    written: list[Written] = field(default_factory=list)
 
     def look(self, pid: int) -> Left:
         """Costs a look at every open file: not for every second."""
-        for number, path in open_files(pid):
-            self._see_written(pid, number, path)
+        for _, path in open_files(pid):
             folder = _folder_of(path)
             is_new = folder and folder not in self.folders and len(self.folders) < FOLDERS_MAX
             if is_new and _is_local(folder):
@@ -97,24 +82,6 @@ class Traces:
             max((left.checkpoint for left in found), default=-1),
             sum(left.event_bytes for left in found),
         )
-
-    def _see_written(self, pid: int, number: str, path: str) -> None:
-        what, folder = _written_at(path)
-        known = any((one.what, one.folder) == (what, folder) for one in self.written)
-        if not what or known or len(self.written) >= WRITTEN_MAX or not is_written(pid, number):
-            return
-        mount = mount_of(folder)
-        if mount is not None:
-            server = "" if mount.kind in LOCAL else mount.source
-            self.written.append(Written(what, folder, server))
-
-
-def _written_at(path: str) -> tuple[str, str]:
-    """What a file open for writing would be a part of, and in which folder; or nothing of ours."""
-    folder, _, name = path.rpartition("/")
-    if name.startswith(_EVENTS) and not name.endswith(_NO_WRITER):
-        return "summaries", folder
-    return ("checkpoints", folder.rpartition("/")[0]) if _WHOLE.search(path) else ("", "")
 
 
 def _folder_of(path: str) -> str:

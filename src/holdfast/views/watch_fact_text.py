@@ -6,7 +6,7 @@ from typing import Any, Final
 from holdfast.model import watch_facts as facts
 from holdfast.model.facts import Fact
 from holdfast.model.signals import signal_name
-from holdfast.model.words import bytes_text, seconds_text
+from holdfast.model.words import bytes_text, listed, seconds_text
 
 
 def _steps(fact: facts.StepsSeen) -> str:
@@ -182,6 +182,9 @@ SAY: Final[dict[type[Fact], Callable[[Any], str]]] = {
     ),
     facts.StacksSeen: _stacks,
     facts.StateChanged: lambda fact: f"{fact.before} -> {fact.state}: {fact.says}",
+    facts.FileWritten: lambda fact: (
+        f"writes {fact.path}" + (f", beside {listed(fact.beside)}" if fact.beside else "")
+    ),
     facts.FolderWritten: lambda fact: f"writes {fact.what} into {fact.folder}",
     facts.StepsSeen: _steps,
     facts.TakenOver: lambda fact: (
