@@ -279,6 +279,7 @@ cause = Cause(
             "disk-full",
             "gpu-error",
             "hardware-error",
+            "hdf5-two-writers",
             "missing-library",
             "port-conflict",
             "too-many-open-files",

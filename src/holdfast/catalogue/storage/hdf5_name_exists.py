@@ -43,4 +43,5 @@ cause = Cause(
         "open a new file with mode w, and use require_group or require_dataset",
     ),
     remedy=AskHuman(),
+    yields_to=frozenset({"hdf5-two-writers"}),
 )

@@ -59,5 +59,6 @@ cause = Cause(
         "get or write it again; write to a temporary name and rename it when it is whole",
     ),
     remedy=AskHuman(),
+    yields_to=frozenset({"hdf5-two-writers"}),
     where=(FILE,),
 )
