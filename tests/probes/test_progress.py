@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.probes import open_files
 from holdfast.probes.progress import PIECE_BYTES_MAX, Left, Output, Traces
 
 
@@ -79,17 +80,17 @@ def test_a_folder_is_known_from_an_open_event_file(tmp_path: Path) -> None:
     folder = tmp_path.resolve() / "logs"
     folder.mkdir()
     traces = Traces()
-    assert traces.look(os.getpid()) == Left()
+    assert traces.look(open_files(os.getpid())) == Left()
     with (folder / "events.out.tfevents.1.host").open("wb", buffering=0) as events:
         events.write(b"x" * 10)
         (folder / "model.ckpt-40.index").touch()
         (folder / "model.ckpt-120.index").touch()
         (folder / "model.ckpt-999.data-00000-of-00001").touch()
         (folder / "checkpoint").touch()
-        assert traces.look(os.getpid()) == Left(checkpoint=120, event_bytes=10)
+        assert traces.look(open_files(os.getpid())) == Left(checkpoint=120, event_bytes=10)
         assert traces.folders == [str(folder)]
         events.write(b"x" * 5)
-    assert traces.look(os.getpid()).event_bytes == 15, "it stays known"
+    assert traces.look(open_files(os.getpid())).event_bytes == 15, "it stays known"
 
 
 def test_a_checkpoint_that_is_being_written_shows_its_folder(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_a_checkpoint_that_is_being_written_shows_its_folder(tmp_path: Path) -> 
     parts.mkdir()
     traces = Traces()
     with (parts / "part-00000-of-00001.data-00000-of-00001").open("wb"):
-        traces.look(os.getpid())
+        traces.look(open_files(os.getpid()))
     assert traces.folders == [str(tmp_path.resolve())]
 
 
@@ -110,11 +111,11 @@ def test_no_link_leads_elsewhere(tmp_path: Path) -> None:
         events.write(b"x")
         (elsewhere / "secret").write_bytes(b"y" * 100)
         (home / "events.out.tfevents.2").symlink_to(elsewhere / "secret")
-        assert traces.look(os.getpid()).event_bytes == 1
+        assert traces.look(open_files(os.getpid())).event_bytes == 1
     home.rename(tmp_path / "moved")
     home.symlink_to(elsewhere)
     (elsewhere / "ckpt-7.index").touch()
-    assert traces.look(os.getpid()) == Left()
+    assert traces.look(open_files(os.getpid())) == Left()
 
 
 def test_a_folder_above_that_became_a_link_is_left_alone(tmp_path: Path) -> None:
@@ -123,14 +124,14 @@ def test_a_folder_above_that_became_a_link_is_left_alone(tmp_path: Path) -> None
         folder.mkdir(parents=True)
     traces = Traces()
     with (above / "logs" / "events.out.tfevents.1").open("wb"):
-        traces.look(os.getpid())
+        traces.look(open_files(os.getpid()))
     above.rename(tmp_path / "moved")
     above.symlink_to(elsewhere)
     (elsewhere / "logs" / "ckpt-7.index").touch()
-    assert traces.look(os.getpid()) == Left()
+    assert traces.look(open_files(os.getpid())) == Left()
 
 
 def test_a_process_that_is_gone_leaves_what_it_left(tmp_path: Path) -> None:
     traces = Traces([str(tmp_path.resolve())])
     (tmp_path / "ckpt-3.index").touch()
-    assert traces.look(2**22 + 1) == Left(checkpoint=3)
+    assert traces.look(open_files(2**22 + 1)) == Left(checkpoint=3)

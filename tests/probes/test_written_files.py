@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.probes import open_files
 from holdfast.probes.guarded import is_guarded
 from holdfast.probes.inotify import CLOSED, FOLDER, MADE, OPENED, Inotify
 from holdfast.probes.likely_folders import BELOW_MAX, folders_below, named_folders
@@ -21,7 +22,7 @@ from holdfast.probes.written_files import (
 
 
 def open_here() -> list[WrittenFile]:
-    return list(written_files(os.getpid()))
+    return list(written_files(os.getpid(), open_files(os.getpid())))
 
 
 @pytest.mark.parametrize(

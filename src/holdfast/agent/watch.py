@@ -247,6 +247,7 @@ class Watcher:
 
 def refresh_one(watched: Watched, *, search: bool) -> bool:
     """Whether the process that we took for its main one still lives."""
+    watched.files.clear()
     stats = [stat for pid in watched.pids if (stat := stat_of(pid))]
     # What a child had used before it was found is no work of now.
     fresh = not watched.cpu_of

@@ -18,6 +18,7 @@ from holdfast.probes.process import began_unix_s, stat_of
 
 YOUNG_S, FIND_EVERY_S = 60.0, 5.0  # most programs open their logs when they begin
 TELL_AGAIN_S = 30.0
+PROCESSES_MAX = 8  # of one task
 KINDS_MAX = 20  # exceptions of one task at different lines
 RECORD_LENGTH_MAX = 200
 MESSAGE_LENGTH_MAX = 2_000
@@ -110,7 +111,9 @@ class LoggedLook:
             every_s = 0.0 if at_s - known.since_s < YOUNG_S else FIND_EVERY_S
             if at_s - known.found_s >= every_s:
                 known.found_s = at_s
-                known.logs.find(watched.pids, _inodes(watched))
+                streams = _inodes(watched)
+                for pid in watched.pids[:PROCESSES_MAX]:
+                    known.logs.find(pid, watched.open_files(pid), streams)
             yield from self._read(task, known, at_s)
 
     def last_words(self, task: TaskId, at_s: float) -> list[ExceptionLogged]:

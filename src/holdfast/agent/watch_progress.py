@@ -194,7 +194,7 @@ class ProgressLook:
         self._advance(known, watched)
         if at_s - known.traced_s >= TRACES_EVERY_S:
             known.traced_s = at_s
-            spoke = self._look_at_traces(known) or spoke
+            spoke = self._look_at_traces(known, watched) or spoke
         stepped = known.step != before if known.source == TOLD else known.step > before
         if stepped:
             known.pace.append((at_s, known.step))
@@ -217,9 +217,9 @@ class ProgressLook:
     def _says_more(self, piece: bytes) -> bool:
         return any(line and self._waiting.first(line, 0) < 0 for line in piece.split(b"\n"))
 
-    def _look_at_traces(self, known: TaskProgress) -> bool:
+    def _look_at_traces(self, known: TaskProgress, watched: Watched) -> bool:
         """Whether checkpoints or event files have grown. Only who tells no steps counts by them."""
-        left, before = known.traces.look(known.pid), known.left
+        left, before = known.traces.look(watched.open_files(known.pid)), known.left
         known.left = left
         if left.checkpoint > known.step and known.steps.step < 0 and known.source != TOLD:
             known.step, known.source = left.checkpoint, CHECKPOINT

@@ -7,7 +7,7 @@ looked at closely, some times within a moment. The kernel's word alone proves no
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from holdfast.agent.written_places import Places, Rung
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
 from holdfast.model.watch_facts import FileWritten, FolderWritten
-from holdfast.probes import LOCAL, mount_of
+from holdfast.probes import LOCAL, mount_of, open_files
 from holdfast.probes.guarded import is_guarded
 from holdfast.probes.inotify import Inotify
 from holdfast.probes.likely_folders import folders_below, named_folders, names_in
@@ -40,6 +40,7 @@ WALKED_MAX, OVERLAPS_KEPT = 1_000, 64  # folders; files that were open twice
 CPU_S_MAX, CPU_SHARE = 0.2, 0.002
 
 Place = tuple[str, int]  # a path and its inode
+OpenNow = Callable[[Watched, int], Iterable[tuple[str, str]]]  # of a process of a task
 
 
 @dataclass(slots=True)
@@ -80,7 +81,7 @@ class WritersLook:
             self._places.arm(at_s)
         if at_s - self._looked_s >= EVERY_S:
             self._looked_s = at_s
-            yield from self._look_once(tasks, at_s)
+            yield from self._look_once(tasks, at_s, Watched.open_files)
 
     def begin(self, task: TaskId, watched: Watched, at_s: float) -> None:
         """Of a task that has just started: it may be over before the next look."""
@@ -142,16 +143,18 @@ class WritersLook:
             if time.process_time() >= until_s:
                 return
             time.sleep(pause_s)
-            yield from self._look_once(tasks, at_s)
+            yield from self._look_once(tasks, at_s, lambda _, pid: open_files(pid))
 
-    def _look_once(self, tasks: Mapping[TaskId, Watched], at_s: float) -> Iterator[Fact]:
+    def _look_once(
+        self, tasks: Mapping[TaskId, Watched], at_s: float, open_now: OpenNow
+    ) -> Iterator[Fact]:
         # Of whom the least is known comes first: a moment may be over soon.
         order = sorted(tasks, key=lambda task: len(self._tasks.setdefault(task, _Task()).folders))
         seen = [
             (task, file)
             for task in order
             for pid in tasks[task].pids[:PROCESSES_MAX]
-            for file in written_files(pid)
+            for file in written_files(pid, open_now(tasks[task], pid))
         ]
         hdf5 = [(task, file) for task, file in seen if file.is_hdf5]
         for place, writers in _unlocked(hdf5).items():

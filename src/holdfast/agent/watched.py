@@ -6,6 +6,9 @@ from typing import Protocol
 
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
+from holdfast.probes import open_files
+
+OpenFiles = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,6 +28,13 @@ class Watched:
     cpu_s: float = 0.0  # used so far by all of `pids`, each since it was found
     cpu_of: dict[int, float] = field(default_factory=dict)  # what each had used at the last look
     told_step: int = -1  # where its program says that the training is
+    files: dict[int, OpenFiles] = field(default_factory=dict)  # by process, as read in this round
+
+    def open_files(self, pid: int) -> OpenFiles:
+        """Descriptors and paths of one of its processes: several looks want them, one reads."""
+        if pid not in self.files:
+            self.files[pid] = tuple(open_files(pid))
+        return self.files[pid]
 
 
 class Look(Protocol):

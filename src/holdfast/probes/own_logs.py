@@ -9,14 +9,13 @@ import contextlib
 import ctypes
 import os
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from holdfast.model.pattern import Pattern
-from holdfast.probes import LOCAL, is_written, mount_of, open_files
+from holdfast.probes import LOCAL, is_written, mount_of
 
 FILES_MAX = 8  # of one task
-PROCESSES_MAX = 8
 PIECE_BYTES_MAX = 1 << 16  # of one file in one look; of more, the end
 LINE_BYTES_MAX = 4_096
 COARSE_S = 0.05  # a file system's clock goes in ticks of the kernel
@@ -62,12 +61,13 @@ class OwnLogs:
     _known: dict[Inode, OwnLog] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)  # paths on a file system that may not answer
 
-    def find(self, pids: Sequence[int], streams: Collection[Inode]) -> None:
-        """Look for new ones; `streams` are its output, which is read anyway."""
-        for pid in pids[:PROCESSES_MAX]:
-            for number, path in open_files(pid):
-                if len(self._known) < FILES_MAX and _NAME.search(path):
-                    self._see(pid, number, path, streams)
+    def find(
+        self, pid: int, open_now: Iterable[tuple[str, str]], streams: Collection[Inode]
+    ) -> None:
+        """Look for new ones of a process; `streams` are its output, which is read anyway."""
+        for number, path in open_now:
+            if len(self._known) < FILES_MAX and path.startswith("/") and _NAME.search(path):
+                self._see(pid, number, path, streams)
 
     def texts(self) -> Iterator[OwnLog]:
         return (log for log in self._known.values() if log.is_text)
@@ -78,7 +78,7 @@ class OwnLogs:
         self._known.clear()
 
     def _see(self, pid: int, number: str, path: str, streams: Collection[Inode]) -> None:
-        if path in self._refused or not path.startswith("/") or not is_written(pid, number):
+        if path in self._refused or not is_written(pid, number):
             return
         mount = mount_of(path)
         if mount is None or mount.kind not in LOCAL:

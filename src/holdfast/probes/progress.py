@@ -7,12 +7,12 @@ file open, and only on this host's own file systems: a look at a dead file serve
 import contextlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
 from holdfast.model.pattern import Pattern
-from holdfast.probes import LOCAL, mount_of, open_files
+from holdfast.probes import LOCAL, mount_of
 
 PIECE_BYTES_MAX = 8_192
 FOLDERS_MAX = 4
@@ -70,9 +70,9 @@ class Traces:
 
     folders: list[str] = field(default_factory=list)
 
-    def look(self, pid: int) -> Left:
-        """Costs a look at every open file: not for every second."""
-        for _, path in open_files(pid):
+    def look(self, open_now: Iterable[tuple[str, str]]) -> Left:
+        """`open_now`: descriptors and paths. To read them all is not for every second."""
+        for _, path in open_now:
             folder = _folder_of(path)
             is_new = folder and folder not in self.folders and len(self.folders) < FOLDERS_MAX
             if is_new and _is_local(folder):

@@ -4,12 +4,11 @@ Only descriptors and names are read, nothing behind them: a dead file server hol
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.model.pattern import Pattern
-from holdfast.probes import open_files
 
 HDF5 = "HDF5"
 SUMMARIES, CHECKPOINTS = "summaries", "checkpoints"
@@ -18,7 +17,9 @@ _NO_WRITER = (".profile-empty", " (deleted)")
 # One part of one: whoever writes it takes itself for the only writer of this checkpoint. Without
 # shards, TensorFlow writes it beside its place, under a name of its own.
 _WHOLE = Pattern(r"_temp(?:_[0-9a-f]+)?/part-00000-of-00001\.|\.data-00000-of-00001\.tempstate\d+$")
-_HDF5_NAME = Pattern(r"(?i)\.(?:h5|hd5|hdf5|hdf|he5)$")
+_HDF5_NAMES = (".h5", ".hd5", ".hdf5", ".hdf", ".he5")
+# Looked for in every path before any pattern is: most files of a process are none of these.
+_RARE = ("tfevents", "_temp", ".tempstate")
 _IN_FOLDER = Pattern(r"_temp(?:_[0-9a-f]+)?$|\.tempstate\d+$|^events\.out\.tfevents\.")
 _ACCESS = 0o3
 
@@ -38,10 +39,10 @@ class WrittenFile:
         return is_hdf5_name(self.path)
 
 
-def written_files(pid: int) -> Iterator[WrittenFile]:
-    """Those of a process that are HDF5 files, or make a folder one's own."""
-    for number, path in open_files(pid):
-        if is_hdf5_name(path) or folder_written(path)[0]:
+def written_files(pid: int, open_now: Iterable[tuple[str, str]]) -> Iterator[WrittenFile]:
+    """Of what a process has open, the HDF5 files and those that make a folder one's own."""
+    for number, path in open_now:
+        if is_hdf5_name(path) or (any(word in path for word in _RARE) and folder_written(path)[0]):
             seen = seen_again(pid, number, path)
             if seen is not None:
                 yield seen
@@ -74,9 +75,9 @@ def folder_written(path: str) -> tuple[str, str]:
 
 
 def is_hdf5_name(path: str) -> bool:
-    return bool(_HDF5_NAME.search(path))
+    return path.lower().endswith(_HDF5_NAMES)
 
 
 def is_worth_a_look(name: str) -> bool:
     """Whether what was made or closed in a folder may be one of these files."""
-    return bool(_HDF5_NAME.search(name) or _IN_FOLDER.search(name))
+    return is_hdf5_name(name) or bool(_IN_FOLDER.search(name))
