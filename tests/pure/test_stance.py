@@ -31,6 +31,7 @@ NEXT = (
         (look(MAIN_STEP), None, Stance.STEP),
         (look(thread(TRAIN, COLLECTIVE, TORCH, blocked="waker")), None, Stance.STEP),
         (look(thread(TRAIN, COLLECTIVE, TORCH, blocked="sk_wait_data")), None, Stance.STEP),
+        (look(thread(TRAIN, COLLECTIVE, TORCH, blocked="wait_woken")), None, Stance.STEP),
         (look(thread(TRAIN, COLLECTIVE, TORCH, blocked="folio_wait")), None, Stance.OWN),
         (look(thread(TRAIN, JAX, blocked="waker")), None, Stance.NATIVE),
         (look(thread(TRAIN, JAX, blocked="shared")), None, Stance.NATIVE),

@@ -16,7 +16,11 @@ from holdfast.model.watch_facts import StacksSeen, ThreadStack
 # The kernel's names for waits in which a connection may be what is waited for.
 _BY_THREADS = frozenset({"", "waker", "shared", "timer"})
 _OF_PYTHON = ("lib/python", "<frozen ")
-_ON_SOCKETS = ("sk_", "unix_", "inet_", "tcp_", "poll", "do_poll", "ep_", "do_epoll", "do_select")
+# A blocking call of TCP itself sleeps in `wait_woken`.
+_ON_SOCKETS = (
+    *("sk_", "unix_", "inet_", "tcp_", "wait_woken"),
+    *("poll", "do_poll", "ep_", "do_epoll", "do_select"),
+)
 # What reads the input of a task waits for nobody of the others.
 _LOADERS = tuple(f"{place}torch/utils/data/" for place in PLACES)
 COMPUTING_CORES = 0.3
