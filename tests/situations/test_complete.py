@@ -69,8 +69,7 @@ SHORTEST = {
     "C3-guarded": GUARD,
     "C3-guarded-no-locks": GUARD,
     "C3-locks-on": f"{FILES}::test_a_second_writer_that_hdf5_refuses_is_told_with_the_file",
-    "C3-locks-off": f"{FILES}"
-    "::test_without_locks_the_writers_of_one_file_are_told_and_what_reads_is_saved",
+    "C3-locks-off": "tests/rows/test_guard.py::test_four_careless_writers_damage_their_file",
     "C4-summaries": FOLDER,
     "C4-checkpoints": FOLDER,
     "D1-pipe-full": f"{STARTED}"
@@ -84,8 +83,7 @@ SHORTEST = {
     "E2-overloaded": "tests/causes/ps-overloaded.md",
     "E2-too-small": "tests/causes/allocation-failed.md",
     "E3-dtype": "tests/causes/variable-mismatch.md",
-    "E3-shape": "tests/in_task/test_session.py"
-    "::test_a_variable_of_another_shape_is_found_before_a_session_is_made",
+    "E3-shape": "tests/causes/variable-mismatch.md",
     "E3-version": "tests/causes/version-differs.md",
 }
 

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 from typing import Any
 
 import h5py
@@ -14,22 +13,18 @@ from tests.situations.conftest import TOLD_S_MAX, until_told
 
 pytestmark = pytest.mark.timeout(300)
 FOUR = ("--workers", "4")
-LOCKS = {"on": "TRUE", "off": "FALSE"}
-Called = Callable[..., "subprocess.CompletedProcess[str]"]
+WRITTEN = ("summaries", "checkpoints")
 
 
 @pytest.fixture(scope="module")
 def runs(stage: Any) -> dict[str, Run]:
-    def share(locks: str) -> Run:
-        env, home = {"HDF5_USE_FILE_LOCKING": LOCKS[locks]}, stage.home(f"shared-{locks}")
-        run: Run = stage.start("shared_file", options=FOUR, home=home, env=env)
-        return run
-
+    shared = stage.home("shared")
+    h5py.File(shared / "shared.h5", "w").close()  # so that nobody loses a race to create it
     return {
         "crash": stage.start("own_files", "--second-crashes", options=FOUR),
         "queue": stage.start("queue_writer", options=("--workers", "1")),
-        "folder": stage.start("one_log_folder"),
-        **{locks: share(locks) for locks in LOCKS},
+        **{what: stage.start("one_log_folder", what, home=stage.home(what)) for what in WRITTEN},
+        "shared": stage.start("shared_file", options=FOUR, home=shared),
     }
 
 
@@ -68,32 +63,17 @@ def test_the_writer_of_a_queue_that_was_killed_is_told_with_who_waits_for_it(
     assert run.report()["verdict"] != "healthy"
 
 
-@pytest.mark.parametrize("what", ["summaries", "checkpoints"])
+@pytest.mark.parametrize("what", WRITTEN)
 def test_two_workers_that_write_into_one_folder_are_told(runs: dict[str, Run], what: str) -> None:
-    run = runs["folder"]
+    run = runs[what]
     words = f"worker:0 and worker:1 write {what} into one folder, {run.folder / 'logs'}"
     told = until_told(run, lambda one: words in one["says"])
     assert (told["cause"], told["severity"]) == ("two-writers", "warning")
 
 
 def test_a_second_writer_that_hdf5_refuses_is_told_with_the_file(runs: dict[str, Run]) -> None:
-    run = runs["on"]
+    run = runs["shared"]
     assert run.wait(TOLD_S_MAX)
     first = run.report()["findings"][0]
     assert first["cause"].startswith("hdf5-")
     assert "shared.h5" in f"{first['says']}{first['do']}"
-
-
-def test_without_locks_the_writers_of_one_file_are_told_and_what_reads_is_saved(
-    runs: dict[str, Run],
-) -> None:
-    run = runs["off"]
-    run.wait(TOLD_S_MAX)
-    report = run.report()
-    named = [one for one in report["findings"] if "shared.h5" in f"{one['says']}{one['do']}"]
-    assert named, report["findings"]
-    assert sum(f"worker:{index}" in str(named[0]) for index in range(4)) > 1
-    assert report["verdict"] != "healthy"
-    holdfast(run, "rescue", "shared.h5", "-o", "saved.h5")
-    with h5py.File(run.folder / "saved.h5") as file:
-        assert len(file) > 0
