@@ -1,9 +1,12 @@
 """How long a task's steps take, against the best that it has had."""
 
+from itertools import pairwise
+
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.watch_facts import StepsSeen
 
+ON_S, ON_STEPS = 2.0, 3  # so much further than a pause of others, it does not share it
 SLOWER = 3.0  # how many times as long as at their best
 
 
@@ -17,3 +20,13 @@ def slowed(evidence: Evidence, task: TaskId | None) -> tuple[StepsSeen, ...]:
             break
         slow.insert(0, fact)
     return tuple(slow)
+
+
+def steps_on(evidence: Evidence, task: TaskId, *, since_s: float) -> bool:
+    """Whether a task has gone on by several steps since then, at its usual pace."""
+    told = [fact for fact in evidence.of(StepsSeen, task) if fact.source != "checkpoint"]
+    for before, after in pairwise(told):
+        last_s = before.at_s + (after.step - before.step) * after.step_s
+        if after.step_s and last_s - since_s >= max(ON_S, ON_STEPS * after.step_s):
+            return True
+    return False

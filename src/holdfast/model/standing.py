@@ -123,8 +123,10 @@ def lasts(evidence: Evidence, standing: Standing) -> bool:
     if not any(evidence.of(AttemptStarted)):
         return True
     blocked = next(evidence.of(StartBlocked), None)
-    if blocked is not None:
-        return str(standing.task) in blocked.missing
+    if blocked is not None and str(standing.task) in blocked.missing:
+        return True
+    if blocked is not None and standing.look.outcome not in CUT:
+        return False
     over = any(evidence.of(StopAsked)) or any(evidence.failures())
     if standing.look.outcome == Outcome.REFUSED and not over:
         return False  # It may only be late: how late is too late, the deadline says.

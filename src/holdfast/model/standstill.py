@@ -15,6 +15,7 @@ from holdfast.model.core_time import able_to_run_s
 from holdfast.model.doing_words import doing_words, is_working, stopped_child
 from holdfast.model.evidence import Evidence, FactKind
 from holdfast.model.facts import Fact, TaskExited
+from holdfast.model.pace import steps_on
 from holdfast.model.path import Outcome
 from holdfast.model.stack_rounds import APART_S, looks_at
 from holdfast.model.stacks import main_thread
@@ -318,6 +319,8 @@ def _not_still(evidence: Evidence, task: TaskId, since_s: float) -> StandingTask
             task=task, stance=Stance.GONE, since_s=exited.at_s, told=None, exited=exited
         )
         return gone if is_needed else None
+    if steps_on(evidence, task, since_s=since_s):
+        return None  # nobody waits for it in a step, nor it for them
     found = _standing(evidence, task, since_s, None)
     return found if found.look or found.activity else None
 

@@ -27,24 +27,45 @@ which our own looks came late does not count.
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof
+from holdfast.model.findings import TRY_AGAIN_CODE, Cause, Confidence, Proof, Severity
 from holdfast.model.lost_hosts import silent_hosts
 from holdfast.model.path import Outcome
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
-from holdfast.model.standing import CUT, Standing, missing, views
+from holdfast.model.standing import (
+    CUT,
+    GIVEN_UP_S,
+    Standing,
+    lasted_s,
+    missing,
+    standings,
+    views,
+)
+from holdfast.model.watch_facts import StepsSeen
 from holdfast.model.wording import Weight, Words
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
     reached = {view.task for view in views(evidence) if view.is_ready}
     lost = {look.target for looks in silent_hosts(evidence).values() for look in looks}
-    for task, standing in missing(evidence).items():
-        if standing.look.outcome in CUT and task not in reached | lost:
-            yield _proof(evidence, standing)
+    gone = missing(evidence)
+    for task, standing in standings(evidence).items():
+        if standing.look.outcome not in CUT or task in reached | lost:
+            continue
+        if task in gone:
+            yield _proof(evidence, standing, None)
+        elif _may_heal(evidence, standing):
+            yield _proof(evidence, standing, Severity.NOTICE)
 
 
-def _proof(evidence: Evidence, standing: Standing) -> Proof:
+def _may_heal(evidence: Evidence, standing: Standing) -> bool:
+    """Whether a start is held up by it now: short cuts of the network are survived."""
+    trained = any(step.step > 0 for step in evidence.of(StepsSeen, standing.task))
+    is_over = trained or any(evidence.failures()) or evidence.exit_of(standing.task) is not None
+    return not is_over and lasted_s(evidence, standing) >= GIVEN_UP_S
+
+
+def _proof(evidence: Evidence, standing: Standing, severity: Severity | None) -> Proof:
     task, look = standing.task, standing.look
     host, _, port = look.address.rpartition(":")
     alone = not any(
@@ -60,6 +81,7 @@ def _proof(evidence: Evidence, standing: Standing) -> Proof:
         facts=(look,),
         culprit=task,
         confidence=Confidence.HIGH if standing.seen_twice else Confidence.LIKELY,
+        severity=severity,
         says=f"{what} {look.address} ({task}), seen from {look.host}: {why}",
         do=(
             f"ping {host}; nc -vz -w 5 {host} {port}",

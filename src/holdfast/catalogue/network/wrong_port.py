@@ -39,12 +39,14 @@ from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
 from holdfast.model.named_tasks import own_call_target, tasks_in
 from holdfast.model.path import REFUSED_AT, Outcome
 from holdfast.model.remedies import AskHuman
-from holdfast.model.standing import Standing, is_ready, missing, standings
+from holdfast.model.standing import CUT, Standing, is_ready, missing, standings
 from holdfast.model.start_calls import StandsAtStart, StartCall, standing_at_start
 from holdfast.model.waiting import STILL_WAITING, waits_in
 from holdfast.model.words import listed
 
-FOUND_S = 15.0  # a peer that answers is found within this, however long one has tried in vain
+# Whoever has tried in vain waits longer before each new try, and 15 s at the most: within this a
+# peer that answers is found.
+FOUND_S, FOUND_S_MIN = 15.0, 6.0
 LEADERS = ("ps", "chief", "worker")  # whom TensorFlow makes the leader, the first there is
 
 
@@ -151,7 +153,9 @@ def _in_its_own_program(evidence: Evidence) -> Iterator[Proof]:
             for peer, standing in at.items()
             if peer != task and standing.is_ready and standing.look.host == host
         }
-        sought = _sought(evidence, one, near) if one.overdue else {}
+        # Whom nobody can reach is cut off: it cannot find the others wherever it looks.
+        is_cut = task in at and at[task].look.outcome in CUT
+        sought = {} if is_cut else _sought(evidence, one, near)
         for peer, fact in sought.items():
             address = near[peer].look.address
             yield Proof(
@@ -177,8 +181,12 @@ def _sought(
             peer: line
             for line in evidence.lines(STILL_WAITING, one.task)
             for peer in tasks_in(line.text)
-            if peer in near and _answered_all_the_time(evidence, near[peer], line)
+            if peer in near
+            and _answered_all_the_time(evidence, near[peer], line)
+            and (one.overdue or _never_connects(evidence, one.task, near[peer]))
         }
+    if not one.overdue:
+        return {}
     leader = next(task for role in LEADERS for task in evidence.tasks if task.role == role)
     needed = {leader} if one.call is StartCall.JOINS else near.keys()
     seen = max(evidence.of(SocketsSeen, one.task), key=lambda fact: fact.at_s, default=None)
@@ -198,7 +206,21 @@ def _answered_all_the_time(evidence: Evidence, standing: Standing, line: LogLine
     """Whether it had been there for long when the other one still waited for it."""
     exited = evidence.exit_of(standing.task)
     there = exited is None or exited.at_s > line.at_s
-    return there and line.at_s - standing.since_s >= FOUND_S
+    return there and line.at_s - standing.since_s >= _found_s(evidence, line.task, standing)
+
+
+def _found_s(evidence: Evidence, task: TaskId | None, standing: Standing) -> float:
+    """How long a peer must have answered: whoever was up before it has longer pauses by then."""
+    own = next((at for peer, at in standings(evidence).items() if peer == task), standing)
+    return min(FOUND_S, FOUND_S_MIN + max(0.0, standing.since_s - own.since_s))
+
+
+def _never_connects(evidence: Evidence, task: TaskId, standing: Standing) -> bool:
+    """Whether none of its sockets leads to where the peer answers, long after that did."""
+    seen = max(evidence.of(SocketsSeen, task), key=lambda fact: fact.at_s, default=None)
+    if seen is None or seen.at_s - standing.since_s < _found_s(evidence, task, standing):
+        return False
+    return not {*seen.connected, *seen.trying} & _addresses(standing.look)
 
 
 def _addresses(look: PathProbed) -> set[str]:
