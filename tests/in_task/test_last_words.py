@@ -56,6 +56,21 @@ def test_an_hdf5_file_that_cannot_be_opened_is_named(job: Job, tmp_path: Path) -
     assert files == {(str(path), "a"), ("", "")}
 
 
+def test_an_hdf5_file_that_was_open_when_a_call_failed_is_named(job: Job, tmp_path: Path) -> None:
+    """It is closed by the time at which anybody could ask it."""
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import sys\nimport h5py as h5\nname = sys.argv[1]\n"
+        "with h5.File(name, mode='a') as file:\n    row = {}\n    file['not there']\n"
+    )
+    run = "import runpy, sys; sys.argv[1:] = [{0!r}]; runpy.run_path({1!r})"
+    job.done(run.format(str(tmp_path / "all.h5"), str(program)))
+    program.write_text(program.read_text().replace("file['not there']", "row['not there']"))
+    job.done(run.format(str(tmp_path / "all.h5"), str(program)))
+    files = {(one["file"], one["mode"]) for one in words(job)}
+    assert files == {(str(tmp_path / "all.h5"), "a"), ("", "")}
+
+
 def test_of_a_group_the_first_member_is_written_as_what_it_came_from(job: Job) -> None:
     job.done("raise ExceptionGroup('two', [KeyError('row'), ValueError('bad')])")
     (found,) = words(job)

@@ -10,6 +10,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from . import place
+from .hdf5_files import hdf5_file
 from .secrets_out import without_secrets
 
 if TYPE_CHECKING:
@@ -40,21 +41,9 @@ def error_record(error: BaseException) -> dict[str, Any]:
     """An exception with its stack, its notes, and what it came from."""
     found = _one(error)
     found["from"] = [_one(cause) for cause in _causes(error)]
-    found["file"], found["mode"] = _hdf5_file(error.__traceback__)
+    file, mode = hdf5_file(error.__traceback__)
+    found["file"], found["mode"] = without_secrets(file)[:FRAME_LENGTH_MAX], mode[:8]
     return found
-
-
-def _hdf5_file(trace: TracebackType | None) -> tuple[str, str]:
-    """What h5py was to open, and how: HDF5's own messages seldom say it."""
-    while trace is not None:
-        code, known = trace.tb_frame.f_code, trace.tb_frame.f_locals
-        if code.co_name == "__init__" and code.co_filename.endswith("h5py/_hl/files.py"):
-            name, mode = known.get("name"), known.get("mode")
-            if isinstance(name, (str, bytes)) and isinstance(mode, str):
-                path = os.path.abspath(os.fsdecode(name))  # noqa: PTH100 - no pathlib here
-                return without_secrets(path)[:FRAME_LENGTH_MAX], mode[:8]
-        trace = trace.tb_next
-    return "", ""
 
 
 def _one(error: BaseException) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class ExceptionLeft(TracebackSeen):
     named: tuple[str, ...] = ()  # the tasks that its message speaks of
     came_from: tuple[str, ...] = ()  # what it was raised over: KeyError: 'row', the nearest first
     came_from_at: tuple[str, ...] = ()  # the line of each: train.py:9 rows; empty: not known
-    file: str = ""  # the HDF5 file that could not be opened, and the mode in which
+    file: str = ""  # the HDF5 file that it opened or had open, and the mode in which
     mode: str = ""
     guarded: bool = False  # seen by a guard, and nobody knows whether it ended the program
 

@@ -39,9 +39,16 @@ from holdfast.model.watch_facts import FileWritten
 from holdfast.model.words import listed
 
 OF_HDF5 = Pattern(r"/(?:h5py|tables)/|\bh5py[./]|\bHDF5\b|HDF5ExtError")
-# These tell that somebody was kept out, and not that anything was damaged.
-KEPT_OUT = Pattern(r"errno = \d|already open|is held for writing by|[Uu]nable to lock")
+# As HDF5 itself says why it failed; what h5py refuses by itself reads otherwise.
+OF_LIBRARY = Pattern(r"(?:[Uu]nable to|[Cc]an't) [^()]+\(.+\)|HDF5ExtError")
+RAISED = frozenset({"OSError", "RuntimeError", "KeyError", "FileExistsError", "HDF5ExtError"})
+# These tell that somebody was kept out or asked for too much, not that anything was damaged.
+NO_HARM = Pattern(
+    r"errno = \d|already open|is held for writing by|[Uu]nable to lock|doesn't exist|already exists"
+    r"|no write intent|[Ii]nvalid |out of (?:range|bounds)|filter"
+)
 MADE_BY_ANOTHER = Pattern(r"errno = 17\b")  # between the look whether it is there and the making
+OPENING = Pattern(r"h5py/_hl/files\.py:\d+ __init__")
 READS = frozenset({"", "r"})  # modes of h5py
 WORDS_MAX = 160
 
@@ -59,22 +66,37 @@ class _Shared:
 
 
 def detect(evidence: Evidence) -> Iterator[Proof]:
-    by_place: dict[tuple[str, str], dict[TaskId, FileWritten]] = {}
-    for fact in evidence.of(FileWritten):
-        # A file of another host is another file, unless both have it from one server.
-        place = (fact.server or f"host {fact.host}", fact.path)
-        if fact.task is not None:
-            by_place.setdefault(place, {})[fact.task] = fact
-    for (_, path), seen in sorted(by_place.items()):
+    for (_, path), seen in sorted(_written(evidence).items()):
         shared = _shared(evidence, path, seen)
-        at_once = {task: fact for task, fact in seen.items() if fact.beside}
+        at_once = {task: fact for task, fact in seen.items() if _is_beside(fact)}
         if shared.over and len(shared.writers) > 1:
             yield _error(shared)
         elif at_once:
             yield _warning(path, at_once)
 
 
-def _shared(evidence: Evidence, path: str, seen: Mapping[TaskId, FileWritten]) -> _Shared:
+def _written(evidence: Evidence) -> dict[tuple[str, str], dict[TaskId, Fact]]:
+    """By place: who was seen to have a file open for writing, or failed when it had it open."""
+    found: dict[tuple[str, str], dict[TaskId, Fact]] = {}
+    servers: dict[tuple[str, str], str] = {}
+    for fact in evidence.of(FileWritten):
+        # A file of another host is another file, unless both have it from one server.
+        where = servers[fact.host, fact.path] = fact.server or f"host {fact.host}"
+        if fact.task is not None:
+            found.setdefault((where, fact.path), {})[fact.task] = fact
+    for one in evidence.of(ExceptionLeft):
+        opened = one.file and one.mode not in READS and not any(map(OPENING.search, one.frames))
+        if opened and one.task is not None:
+            where = servers.get((one.host, one.file), f"host {one.host}")
+            found.setdefault((where, one.file), {}).setdefault(one.task, one)
+    return found
+
+
+def _is_beside(fact: Fact) -> bool:
+    return isinstance(fact, FileWritten) and bool(fact.beside)
+
+
+def _shared(evidence: Evidence, path: str, seen: Mapping[TaskId, Fact]) -> _Shared:
     hosts = {fact.host for fact in seen.values()}
     writers: dict[TaskId, Fact] = {**_by_own_words(evidence, path, hosts), **seen}
     ended = {task: one for task in evidence.tasks if (one := _ended_in_hdf5(evidence, task))}
@@ -84,7 +106,7 @@ def _shared(evidence: Evidence, path: str, seen: Mapping[TaskId, FileWritten]) -
     return _Shared(
         path=path,
         writers=writers,
-        is_at_once=any(fact.beside for fact in seen.values()),
+        is_at_once=any(map(_is_beside, seen.values())),
         over=[over[task] for task in sorted(over)],
         also=also,
         ended_else=frozenset(failed - over.keys()),
@@ -107,10 +129,12 @@ def _ended_in_hdf5(evidence: Evidence, task: TaskId) -> TracebackSeen | None:
     seen = evidence.last_traceback(task) if evidence.failure_of(task) else None
     if seen is None:
         return None
-    if KEPT_OUT.search(seen.message) and not MADE_BY_ANOTHER.search(seen.message):
+    if NO_HARM.search(seen.message) and not MADE_BY_ANOTHER.search(seen.message):
+        return None
+    if seen.exception.rpartition(".")[2] not in RAISED:
         return None
     told = "\n".join((seen.exception, seen.message, *seen.frames))
-    return seen if OF_HDF5.search(told) else None
+    return seen if OF_HDF5.search(told) and OF_LIBRARY.search(told) else None
 
 
 def _may_be_of(seen: TracebackSeen, path: str) -> bool:
