@@ -123,7 +123,7 @@ def too_small(folder: Path) -> Told:
 
 
 def _deadline(folder: Path, name: str, about: Sequence[str]) -> Told:
-    options = {"slow_server": ("60",), "small_server": ()}[name]
+    options = {"slow_server": ("240",), "small_server": ()}[name]
     with Run(folder, SERVED, program(name, *options)) as run:
         code = run.wait(START_S_MAX)
         report = run.report()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.model.mounts import Mount, mount_in
+from holdfast.model.mounts import Mount, mount_in, mounts_below
 
 MOUNTINFO = r"""27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 43 27 0:40 / /data rw shared:1 - autofs systemd-1 rw
@@ -31,3 +31,10 @@ def test_the_deepest_and_latest_mount_holds_a_path(path: str, mount: Mount) -> N
 
 def test_no_mount_is_known_without_a_list() -> None:
     assert mount_in("", "/data") is None
+
+
+def test_mounts_below_a_folder_are_known() -> None:
+    listed = "1 0 8:1 / / rw - ext4 /dev/a\n2 1 0:9 / /data/scratch rw - tmpfs scratch\nnonsense\n"
+    assert mounts_below(listed, "/data") == [Mount("/data/scratch", "tmpfs", "scratch")]
+    assert mounts_below(listed, "/data/scratch") == []
+    assert mounts_below(listed, "/dat") == []

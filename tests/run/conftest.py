@@ -24,7 +24,7 @@ from holdfast.logdir.journal import read_journal
 from holdfast.logdir.run_dir import open_run_dir
 from holdfast.model.errors import HoldfastError
 from holdfast.model.facts import Fact, TaskStarted
-from holdfast.model.watch_facts import StateChanged
+from holdfast.model.watch_facts import StateChanged, TakenOver
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 WAIT_S = 40.0
@@ -58,6 +58,9 @@ def ports_listened_on() -> set[int]:
     tables = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
     rows = [row.split() for table in tables for row in table.read_text().splitlines()[1:]]
     return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENING}
+
+
+READER = b"holdfast.agent.scan"
 
 
 class Job:
@@ -150,9 +153,16 @@ class Job:
         return processes_with(f"{_MARKER}={self.marker}".encode())
 
     def nothing_is_left(self) -> None:
-        """At the very moment when the front has ended, nothing of the run may be there."""
+        """At the very moment when the front has ended, nothing of the run may be there.
+
+        Only a reader whose supervisor was killed may still wait for a core: it takes what nobody
+        else wants, and ends with its next look.
+        """
         left = {pid: cmdline_of(pid) for pid in self.left()}
+        if self.facts(TakenOver):
+            left = {pid: line for pid, line in left.items() if READER not in line}
         assert left == {}
+        until(lambda: not self.left(), "the reader of a killed supervisor to end")
         run_id = self.about["run_id"].encode()
         assert processes_with(b"HOLDFAST_RUN_ID=" + run_id) == []
         ports = {int(where.rpartition(":")[2]) for where in self.about["cluster"].values()}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 Start = Any
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 

@@ -85,8 +85,8 @@ def test_a_worker_that_stays_stopped_is_ended_and_the_job_is_relaunched(start: S
     ends = {str(fact.task): fact for fact in job.facts(TaskExited) if fact.attempt == 1}
     assert ends["worker:1"].signal == signal.SIGTERM, "it heard what it was asked"
     first, _, relaunch = job.facts(RemedyDecided)
-    assert 15 <= relaunch.at_s - first.at_s < 20
-    assert job.report["recovery"][2]["seconds"]["decide"] >= 15
+    assert 14.5 <= relaunch.at_s - first.at_s < 30
+    assert job.report["recovery"][2]["seconds"]["decide"] >= 14.5
     assert "recovery: look again in 5 s: worker:1 is stopped" in job.out
     job.nothing_is_left()
 

@@ -10,14 +10,15 @@ from holdfast.model.cluster import TaskId
 from holdfast.model.facts import DiskMeasured, Fact, ProbeBlind
 from holdfast.model.growth import Track
 from holdfast.probes import LOCAL, mount_of
-from holdfast.probes.disk import Room, RoomAsked, room_at, written_folders
+from holdfast.probes.disk import Room, RoomAsked, disks_below, room_at, written_folders
 
 EVERY_S, REMOTE_EVERY_S = 5.0, 30.0
 PLACES_EVERY_S = 60.0
 WELL_AGAIN_S, SCARCE_AGAIN_S = 60.0, 5.0
 SCARCE_SHARE = 0.05
 TREND_S = 150.0
-TREND_S_MIN = 45.0
+TREND_S_MIN, TREND_S_ENOUGH = 20.0, 45.0
+TREND_SHARE = 0.25  # of the time that is left: what lasts as long as that may well go on
 LEFT_S_MAX = 600.0
 MOUNTS_MAX = 16
 
@@ -67,6 +68,9 @@ class DiskLook:
             if watched.state != "D":
                 for path in dict.fromkeys(written_folders(watched.main)):
                     self._add(path, "work", task)
+        for watched in tasks.values():
+            for path in disks_below(watched.main):
+                self._add(path, "work", None)  # it may be anybody who writes there
 
     def _add(self, path: str, purpose: str, task: TaskId | None) -> None:
         mount = mount_of(path)
@@ -92,6 +96,8 @@ class DiskLook:
         if room is None:
             return
         place.was_silent = False
+        if place.track.last == -room.free_bytes:
+            place.track = Track(over_s_max=TREND_S)  # what stood still begins anew
         place.track.add(at_s, -room.free_bytes)
         left_s = self._left_s(place, room)
         scarce = room.free_bytes < SCARCE_SHARE * room.total_bytes or left_s >= 0
@@ -114,7 +120,8 @@ class DiskLook:
     def _left_s(self, place: _Place, room: Room) -> float:
         """Until it is full; -1 where that is far away, or cannot be known."""
         growth = place.track.growth()
-        if growth is None or not growth.is_steady or growth.over_s < TREND_S_MIN:
+        left_s = growth.left_s(room.free_bytes) if growth and growth.is_steady else None
+        if growth is None or left_s is None or left_s >= LEFT_S_MAX:
             return -1.0
-        left_s = growth.left_s(room.free_bytes)
-        return round(left_s, 1) if left_s is not None and left_s < LEFT_S_MAX else -1.0
+        needed_s = min(max(TREND_S_MIN, TREND_SHARE * left_s), TREND_S_ENOUGH)
+        return round(left_s, 1) if growth.over_s >= needed_s else -1.0

@@ -27,6 +27,7 @@ from holdfast.model.facts import (
     TaskNotStarted,
     TaskStarted,
     TracebackSeen,
+    VersionsSeen,
 )
 from holdfast.model.finding_facts import FindingTakenBack
 from holdfast.model.findings import Diagnosis
@@ -84,6 +85,7 @@ LOOKS = (
     TaskSlow,
     TaskStill,
     TaskWaits,
+    VersionsSeen,
 )
 SAMPLES = (DiskMeasured, HostSampled, LinksSampled, PathProbed, StepsSeen, TaskSampled, TaskStarted)
 

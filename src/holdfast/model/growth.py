@@ -35,6 +35,11 @@ class Track:
         while at_s - self._points[0][0] > self._over_s_max:
             self._points.popleft()
 
+    @property
+    def last(self) -> float | None:
+        """The newest amount; None before there is any."""
+        return self._points[-1][1] if self._points else None
+
     def growth(self) -> Growth | None:
         """None before there are enough points over enough time."""
         if len(self._points) < POINTS_MIN:

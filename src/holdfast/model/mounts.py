@@ -1,5 +1,6 @@
 """Which mount holds a path, read from the text of a mountinfo file."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _FIELDS_MIN = 5  # the mount point is the fifth
@@ -16,18 +17,26 @@ class Mount:
 def mount_in(mountinfo: str, path: str) -> Mount | None:
     """The mount that holds a resolved, absolute path."""
     found: Mount | None = None
+    for mount in _mounts(mountinfo):
+        # Of two mounts on one place, the later one hides the earlier.
+        if _holds(mount.point, path) and (found is None or len(mount.point) >= len(found.point)):
+            found = mount
+    return found
+
+
+def mounts_below(mountinfo: str, path: str) -> list[Mount]:
+    """Other mounts whose places are below a folder."""
+    return [one for one in _mounts(mountinfo) if one.point != path and _holds(path, one.point)]
+
+
+def _mounts(mountinfo: str) -> Iterator[Mount]:
     for line in mountinfo.split("\n"):
         # id parent major:minor root mount-point options optional... - kind source super-options
         front, dash, back = line.partition(" - ")
         fields, after = front.split(" "), back.split(" ")
-        if not dash or len(fields) < _FIELDS_MIN:
-            continue
-        point = _without_octal_escapes(fields[4])
-        # Of two mounts on one place, the later one hides the earlier.
-        if _holds(point, path) and (found is None or len(point) >= len(found.point)):
+        if dash and len(fields) >= _FIELDS_MIN:
             source = _without_octal_escapes(after[1]) if len(after) > 1 else ""
-            found = Mount(point, after[0], source)
-    return found
+            yield Mount(_without_octal_escapes(fields[4]), after[0], source)
 
 
 def _holds(point: str, path: str) -> bool:

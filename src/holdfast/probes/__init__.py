@@ -129,12 +129,16 @@ def open_files(pid: int) -> Iterator[tuple[str, str]]:
 
 def mount_of(path: str) -> Mount | None:
     """Which mount holds an absolute path, without a look at the path itself."""
+    return mount_in(mountinfo(), path)
+
+
+def mountinfo() -> str:
+    """The kernel's list of mounts; empty where it cannot be read."""
     try:
         with Path("/proc/self/mountinfo").open("rb") as file:
-            mountinfo = file.read(MOUNTINFO_BYTES_MAX).decode(errors="surrogateescape")
+            return file.read(MOUNTINFO_BYTES_MAX).decode(errors="surrogateescape")
     except OSError:
-        return None
-    return mount_in(mountinfo, path)
+        return ""
 
 
 def is_written(pid: int, descriptor: str) -> bool:

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.probes import is_written
+from holdfast.model.mounts import mounts_below
+from holdfast.probes import LOCAL, is_written, mountinfo
 
 ANSWER_S_MAX = 10.0
 FILES_MAX = 512  # open files of a process that are looked at
@@ -32,6 +33,16 @@ def room_at(path: str) -> Room | None:
         free_inodes=found.f_favail if found.f_files else -1,
         total_inodes=found.f_files or -1,
     )
+
+
+def disks_below(pid: int) -> list[str]:
+    """Local file systems that are mounted below the folder in which a process works."""
+    try:
+        own = os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115 - as every look
+    except OSError:
+        return []
+    mounts = mounts_below(mountinfo(), own) if own != "/" else []
+    return [mount.point for mount in mounts if mount.kind in LOCAL]
 
 
 class RoomAsked:

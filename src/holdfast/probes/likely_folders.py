@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from holdfast.model.mounts import mount_in
-from holdfast.probes import LOCAL, MOUNTINFO_BYTES_MAX
+from holdfast.probes import LOCAL, mountinfo
 
 NAMES_MAX = 1_000  # of one folder
 WORDS_MAX = 64  # of a command line
@@ -32,7 +32,7 @@ def named_folders(pid: int) -> list[str]:
         return []
     if len(words) <= 1:
         return []  # it has not begun, or has ended
-    mounts = _mounts()
+    mounts = mountinfo()
     paths = (word.partition("=")[2] if word.startswith("-") else word for word in words[1:])
     named = [os.path.join(own, path) for path in islice(paths, WORDS_MAX) if "/" in path]  # noqa: PTH118
     folders = (_folder_at(os.path.normpath(path), mounts) for path in (own, *named))
@@ -41,7 +41,7 @@ def named_folders(pid: int) -> list[str]:
 
 def folders_below(folder: str) -> list[str]:
     """This one and those below it, the nearest first; not all of many."""
-    mounts = _mounts()
+    mounts = mountinfo()
     found, nearest = [folder], [folder]
     for _ in range(DEPTH_MAX):
         nearest = [below for one in nearest for below in _subfolders(one, mounts)]
@@ -91,11 +91,3 @@ def _folder_at(path: str, mounts: str) -> str:
 def _is_local(path: str, mounts: str) -> bool:
     mount = mount_in(mounts, path)
     return mount is not None and mount.kind in LOCAL
-
-
-def _mounts() -> str:
-    try:
-        with Path("/proc/self/mountinfo").open("rb") as file:
-            return file.read(MOUNTINFO_BYTES_MAX).decode(errors="surrogateescape")
-    except OSError:
-        return ""

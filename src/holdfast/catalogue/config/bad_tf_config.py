@@ -26,15 +26,17 @@ that ends in TensorFlow's TF_CONFIG resolver or in a line of code that names TF_
 from collections.abc import Iterator
 
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import TracebackSeen
 from holdfast.model.findings import Cause, Confidence, Proof
 from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
+from holdfast.model.unreadable_tf_config import (
+    WRITE_AS_JSON,
+    is_unreadable_tf_config,
+    parsing_frame,
+)
 from holdfast.model.wording import Weight, Words
 
 RESOLVER = Pattern(r"/tfconfig_cluster_resolver\.py:")
-READS = Pattern(r"/tfconfig_cluster_resolver\.py:|TF_CONFIG")
-JSON_LIBRARY = Pattern(r"/json/(?:__init__|decoder|scanner)\.py:")
 SAYS = (
     (
         Pattern(r"Expecting property name enclosed in double quotes: line 1 column 2 "),
@@ -54,7 +56,7 @@ WRONG_TASK = Pattern(
     r'|Job "[^"]*" was not defined in cluster'
 )
 FIX = (
-    "write it with json.dumps(...), not str(...)",
+    WRITE_AS_JSON,
     "or do not set it: `holdfast run` gives every task a correct TF_CONFIG",
 )
 
@@ -64,7 +66,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         seen = evidence.last_traceback(failure.task)
         if seen is None:
             continue
-        if seen.exception.endswith("JSONDecodeError") and READS.search(_parsing_frame(seen)):
+        if is_unreadable_tf_config(seen):
             what = next(
                 says for pattern, says in (*SAYS, OTHERWISE) if pattern.search(seen.message)
             )
@@ -74,7 +76,7 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
                 says=f"the TF_CONFIG of {failure.task} {what}",
                 do=FIX,
             )
-        elif WRONG_TASK.search(seen.message) or RESOLVER.search(_parsing_frame(seen)):
+        elif WRONG_TASK.search(seen.message) or RESOLVER.search(parsing_frame(seen)):
             yield Proof(
                 facts=(seen, failure),
                 culprit=failure.task,
@@ -85,12 +87,6 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
 
 
 OTHERWISE = (Pattern(""), "cannot be parsed")
-
-
-def _parsing_frame(seen: TracebackSeen) -> str:
-    """Who asked for what failed: the innermost frame outside of the JSON library itself."""
-    frames = [frame for frame in seen.frames if not JSON_LIBRARY.search(frame)]
-    return frames[-1] if frames else ""
 
 
 def _sentence(message: str) -> str:

@@ -52,6 +52,7 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.signals import CRASHES, signal_name
 from holdfast.model.told_facts import ExceptionLeft
+from holdfast.model.unreadable_tf_config import WRITE_AS_JSON, is_unreadable_tf_config
 from holdfast.model.watch_facts import ChildDied, KernelSaid
 from holdfast.model.words import bytes_text
 
@@ -157,6 +158,8 @@ def _places(ends: Sequence[End]) -> Iterator[str]:
     """Where to look first: the innermost line of the program, of the first that tells one."""
     told = (origin_of(fact).at for fact, _ in ends if isinstance(fact, TracebackSeen))
     yield from (f"correct the program at {at}" for at in islice(filter(None, told), 1))
+    if any(isinstance(fact, TracebackSeen) and is_unreadable_tf_config(fact) for fact, _ in ends):
+        yield WRITE_AS_JSON
 
 
 def _signal(how: str) -> str:
@@ -175,4 +178,5 @@ cause = Cause(
     remedy=AskHuman(),
     do=DO,
     severity=Severity.WARNING,
+    leaves_doubt=True,
 )
