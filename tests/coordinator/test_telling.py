@@ -278,3 +278,11 @@ def test_a_new_supervisor_knows_of_which_place_it_was_told(desk: Desk) -> None:
 def test_a_place_beside_a_culprit_does_not_make_it_another_finding(desk: Desk) -> None:
     desk.hear(1.0, finding("user-exception", Severity.ERROR, W0, place="a.py line 1"))
     assert desk.hear(2.0, finding("user-exception", Severity.ERROR, W0, place="a.py line 2")) == []
+
+
+def test_a_warning_that_came_true_is_not_taken_back(desk: Desk) -> None:
+    desk.hear(1.0, finding("disk-nearly-full", Severity.WARNING, None, place="/data"))
+    full = finding("disk-full", Severity.ERROR, W0)
+    (told,) = desk.hear(2.0, full)
+    assert isinstance(told, FindingTold)
+    assert desk.hear(3.0 + GONE_S, full) == []

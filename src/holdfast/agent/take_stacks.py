@@ -25,15 +25,16 @@ from holdfast.agent.serve import HEAR_BYTES, tell
 from holdfast.agent.stacks_order import StacksOrder
 from holdfast.logdir.run_dir import RunDir, open_run_dir
 from holdfast.model import stack_rounds
-from holdfast.model.activity_facts import ActivitySeen
+from holdfast.model.activity_facts import ActivitySeen, AddressesHeld
 from holdfast.model.cluster import TaskId
 from holdfast.model.errors import HoldfastError
 from holdfast.model.facts import Fact, ProbeBlind
 from holdfast.model.stack_page import stacks_page
 from holdfast.model.stacks import main_thread
 from holdfast.model.stance import own_frame
+from holdfast.model.start_calls import start_call
 from holdfast.model.watch_facts import StacksSeen
-from holdfast.probes.stacks import NoPySpy, Sources, Stacks, python_stacks
+from holdfast.probes.stacks import NoPySpy, Sources, Stacks, held_addresses, python_stacks
 
 APART_S = stack_rounds.APART_S + 0.1
 ROUNDS_MAX = 3  # a third one when somebody runs: does it run in circles?
@@ -98,6 +99,8 @@ class _Rounds:
                 time.sleep(max(0.0, began_s + FIRST_OVER_S - time.monotonic()))
                 self._activity.sample()
             yield [*seen, *map(self._with_line, self._activity.seen(at_s))]
+            if not number:
+                yield list(self._addresses(seen))
             mains = [main for one in seen if (main := main_thread(one))]
             if number + 1 >= self._order.rounds and not any(main.running for main in mains):
                 return
@@ -117,6 +120,19 @@ class _Rounds:
         elif not self.stacks:
             self.why_none = "no Python thread of these tasks could be read"
         return seen
+
+    def _addresses(self, seen: list[StacksSeen]) -> Iterator[AddressesHeld]:
+        """Of those whose start stands: where they look for the others."""
+        for one in seen:
+            held = held_addresses(one.pid) if start_call(one) is not None else ()
+            if held:
+                yield AddressesHeld(
+                    at_s=one.at_s,
+                    host=one.host,
+                    task=one.task,
+                    attempt=one.attempt,
+                    addresses=held,
+                )
 
     def _with_line(self, seen: ActivitySeen) -> ActivitySeen:
         """Where its parent process is, which is looked at only if it should read a pipe."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from holdfast.model.activity_facts import ActivitySeen
+from holdfast.model.activity_facts import ActivitySeen, AddressesHeld
 from holdfast.model.facts import DiskMeasured, Fact, ProcessSeen, SocketsSeen, TaskIdle
 from holdfast.model.finding_facts import FindingTakenBack, FindingTold
 from holdfast.model.told_facts import DifferenceTold, ErrorTold, ExceptionLogged, LossTold
@@ -36,7 +36,7 @@ KEPT_MAX: dict[type[Fact], int] = {
     **dict.fromkeys((MemoryNearsLimit, MemoryNearlyFull), 60),
     **dict.fromkeys((ProcessSeen, SocketsSeen, StateChanged, ObserverLate), 60),
     **dict.fromkeys((DifferenceTold, ErrorTold, ExceptionLogged, FilesNearLimit, LossTold), 60),
-    **dict.fromkeys((StacksSeen, ActivitySeen), 6),
+    **dict.fromkeys((StacksSeen, ActivitySeen, AddressesHeld), 6),
 }
 
 

@@ -28,6 +28,7 @@ class _Told:
     held_s: float  # when it was last found to hold
     general: bool
     vague: bool = False
+    family: str = ""
 
 
 class Telling:
@@ -88,6 +89,7 @@ class Telling:
                     at_s,
                     general,
                     _is_vague(finding),
+                    finding.cause.family,
                 )
         return [*facts, *self._taken_back(evidence, holds, where, at_the_end=at_the_end)]
 
@@ -103,6 +105,7 @@ class Telling:
         reasons = [one for one in holds.values() if one.is_of_standstill]
         named = {one.proof.culprit for one in reasons}
         named |= {echo.task for one in reasons for echo in one.echoes}
+        failed = {one.cause.family for one in holds.values() if one.severity is Severity.ERROR}
         facts: list[Fact] = []
         for key, known in list(self._told.items()):
             patience_s = 0.0 if known.general or at_the_end else GONE_S
@@ -115,7 +118,8 @@ class Telling:
                 self._vague_s = min(self._vague_s + VAGUE_S, VAGUE_S_MAX)
                 self._vague_until_s = at_s + self._vague_s
             is_explained = task in named and known.general
-            if is_explained or known.severity is Severity.INFO:
+            came_true = known.severity is Severity.WARNING and known.family in failed
+            if is_explained or came_true or known.severity is Severity.INFO:
                 continue
             facts.append(
                 FindingTakenBack(

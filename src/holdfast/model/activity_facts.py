@@ -36,3 +36,10 @@ class ActivitySeen(Fact):
 
     over_s: float  # how long they were watched
     processes: tuple[ProcessActivity, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressesHeld(Fact):
+    """The addresses in the variables of a program whose start stands; nothing else of them."""
+
+    addresses: tuple[str, ...]

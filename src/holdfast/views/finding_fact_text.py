@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from holdfast.model.activity_facts import ActivitySeen
+from holdfast.model.activity_facts import ActivitySeen, AddressesHeld
 from holdfast.model.doing_words import process_words
 from holdfast.model.facts import Fact
 from holdfast.model.finding_facts import FindingTakenBack, FindingTold
@@ -23,6 +23,7 @@ def activity_says(fact: ActivitySeen) -> str:
 
 SAY_FINDINGS: Final[dict[type[Fact], Callable[[Any], str]]] = {
     ActivitySeen: activity_says,
+    AddressesHeld: lambda fact: f"its program has {', '.join(fact.addresses)}",
     FindingTold: lambda fact: f"{fact.severity}[{fact.cause}]: {fact.says}",
     FindingTakenBack: lambda fact: (
         f"{fact.severity}[{fact.cause}] taken back after {seconds_text(fact.held_s)}: {fact.why}"

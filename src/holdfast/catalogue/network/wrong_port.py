@@ -25,6 +25,7 @@ its port yet is given its time as in `never-started`.
 
 from collections.abc import Iterator, Mapping
 
+from holdfast.model.activity_facts import AddressesHeld
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
 from holdfast.model.facts import (
@@ -33,6 +34,7 @@ from holdfast.model.facts import (
     PathProbed,
     SocketsSeen,
     StartBlocked,
+    TaskStarted,
     TracebackSeen,
 )
 from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
@@ -158,18 +160,33 @@ def _in_its_own_program(evidence: Evidence) -> Iterator[Proof]:
         sought = {} if is_cut else _sought(evidence, one, near)
         for peer, fact in sought.items():
             address = near[peer].look.address
+            other = _other_address(evidence, task, address)
             yield Proof(
                 facts=(near[peer].look, one.look, fact),
                 culprit=task,
                 confidence=Confidence.HIGH,
                 says=f"{task} still waits {one.where} for {peer}, which answers at {address}: its"
-                " program has another address for it than the definition",
+                f" program has another address for it than the definition{other}",
                 do=(
                     f"compare its ClusterSpec in the code with TF_CONFIG: {peer} is at {address}",
                     "let the program take its cluster from TF_CONFIG: TFConfigClusterResolver()",
                 ),
                 exit_code=HUNG_CODE,
             )
+
+
+def _other_address(evidence: Evidence, task: TaskId, right: str) -> str:
+    """The one in the program's variables that is nobody's and on the same host, if it is one."""
+    known = {fact.address for fact in evidence.of(TaskStarted)}
+    known |= {standing.look.address for standing in standings(evidence).values()}
+    host = right.rpartition(":")[0]
+    held = {
+        address
+        for fact in evidence.of(AddressesHeld, task)
+        for address in fact.addresses
+        if address not in known and address.rpartition(":")[0] == host
+    }
+    return f", {held.pop()}" if len(held) == 1 else ""
 
 
 def _sought(

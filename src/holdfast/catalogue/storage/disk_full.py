@@ -59,23 +59,33 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
         full = next((room for room in rooms if room.free_bytes < FULL_BYTES), None)
         if said is not None and evidence.ended_over(failure, FULL):
             place = AFTER.search(said.text) or BEFORE.search(said.text)
+            full = full or _filling(evidence, failure)
             where = place.group(1) if place else (full.path if full else "")
             yield _proof(failure, (said, *((full,) if full else ())), where, Confidence.CERTAIN)
         elif full and full.purpose == "logs" and not any(evidence.of(LastWords, failure.task)):
             yield _proof(failure, (full,), full.path, Confidence.LIKELY)
 
 
+def _filling(evidence: Evidence, failure: TaskExited) -> DiskMeasured | None:
+    """The one disk of its host that was seen to run full; None: it may be any."""
+    last = {room.path: room for room in evidence.of(DiskMeasured) if room.host == failure.host}
+    found = [room for room in last.values() if room.left_s >= 0]
+    return found[0] if len(found) == 1 else None
+
+
 def _proof(
     failure: TaskExited, facts: tuple[Fact, ...], where: str, confidence: Confidence
 ) -> Proof:
     at = f" at {where}" if where else ""
+    is_folder = any(isinstance(fact, DiskMeasured) and fact.path == where for fact in facts)
+    folder = where if is_folder else where.rpartition("/")[0]
     return Proof(
         facts=(*facts, failure),
         culprit=failure.task,
         confidence=confidence,
         says=f"{failure.task} could not write{at}: the disk is full",
         do=(
-            f"free space: df -h {where.rpartition('/')[0]}".rstrip(),
+            f"free space: df -h {folder}".rstrip(),
             "keep fewer checkpoints (max_to_keep), or write them to a larger disk",
         ),
     )

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from holdfast.model.watch_facts import ThreadStack
 from holdfast.probes.stacks.fault_dump import ask_for_dump, is_armed
+from holdfast.probes.stacks.held_addresses import held_addresses
 from holdfast.probes.stacks.native import native_stacks
 from holdfast.probes.stacks.py_spy import NoPySpy, NotPermitted, py_spy_threads
 from holdfast.probes.stacks.source import Sources
 
-__all__ = ["NoPySpy", "Sources", "Stacks", "native_stacks", "python_stacks"]
+__all__ = ["NoPySpy", "Sources", "Stacks", "held_addresses", "native_stacks", "python_stacks"]
 
 
 @dataclass(frozen=True, slots=True)
