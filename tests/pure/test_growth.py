@@ -62,3 +62,10 @@ def test_old_points_are_forgotten() -> None:
     growth = kept.growth()
     assert growth is not None
     assert (growth.per_s, growth.over_s) == (0.5, 14.0)
+
+
+def test_the_newest_amount_is_known() -> None:
+    kept = Track()
+    assert kept.last is None
+    kept.add(1.0, 5.0)
+    assert kept.last == 5.0

@@ -21,6 +21,7 @@ from holdfast.model.stack_rounds import APART_S, looks_at
 from holdfast.model.stacks import main_thread
 from holdfast.model.stance import Stance, own_frame, stance_of
 from holdfast.model.standing import standings
+from holdfast.model.start_calls import start_call
 from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskMoves, TaskStill, TaskWaits
 
 TOLD_AGAIN_S = 75.0  # while it lasts it is told again within this
@@ -245,6 +246,9 @@ def _ahead(
     """Of several, who is where it never was before; else who does nothing for longer than ever."""
     waiters = {one.task for one in waiting}
     others = [one for task, one in placed.items() if task not in waiters and task.trains]
+    if all(one.look and start_call(one.look) for one in waiting):
+        # Who has made a step is past the start that these are in.
+        others = [one for one in others if not any(evidence.of(StepsSeen, one.task))]
     for kind in AHEAD:
         found = [one for one in others if one.stance in kind]
         if found:

@@ -19,7 +19,8 @@ Write the same address into all definitions, the one at which the task listens.
 
 ## When this accusation would be wrong
 When another cluster on the same host uses the same task names on a neighbouring port. The finding
-names the address at which the task answered: look whose it is. A starved task that has not opened
+names the address at which the task answered: look whose it is. What stands in a program's variables
+alone is a warning: it may be the address of something else. A starved task that has not opened
 its port yet is given its time as in `never-started`.
 """
 
@@ -37,7 +38,7 @@ from holdfast.model.facts import (
     TaskStarted,
     TracebackSeen,
 )
-from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof
+from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof, Severity
 from holdfast.model.named_tasks import own_call_target, tasks_in
 from holdfast.model.path import REFUSED_AT, Outcome
 from holdfast.model.remedies import AskHuman
@@ -158,13 +159,15 @@ def _in_its_own_program(evidence: Evidence) -> Iterator[Proof]:
         # Whom nobody can reach is cut off: it cannot find the others wherever it looks.
         is_cut = task in at and at[task].look.outcome in CUT
         sought = {} if is_cut else _sought(evidence, one, near)
-        for peer, fact in sought.items():
+        likely = {} if is_cut or sought else _by_variables(evidence, one, near)
+        for peer, fact in (*sought.items(), *likely.items()):
             address = near[peer].look.address
             other = _other_address(evidence, task, address)
             yield Proof(
                 facts=(near[peer].look, one.look, fact),
                 culprit=task,
                 confidence=Confidence.HIGH,
+                severity=Severity.WARNING if peer in likely else None,
                 says=f"{task} still waits {one.where} for {peer}, which answers at {address}: its"
                 f" program has another address for it than the definition{other}",
                 do=(
@@ -177,16 +180,38 @@ def _in_its_own_program(evidence: Evidence) -> Iterator[Proof]:
 
 def _other_address(evidence: Evidence, task: TaskId, right: str) -> str:
     """The one in the program's variables that is nobody's and on the same host, if it is one."""
-    known = {fact.address for fact in evidence.of(TaskStarted)}
-    known |= {standing.look.address for standing in standings(evidence).values()}
     host = right.rpartition(":")[0]
-    held = {
+    strange = [
         address
-        for fact in evidence.of(AddressesHeld, task)
-        for address in fact.addresses
-        if address not in known and address.rpartition(":")[0] == host
-    }
-    return f", {held.pop()}" if len(held) == 1 else ""
+        for address in _held(evidence, task) - _members(evidence)
+        if address.rpartition(":")[0] == host
+    ]
+    return f", {strange[0]}" if len(strange) == 1 else ""
+
+
+def _held(evidence: Evidence, task: TaskId) -> set[str]:
+    return {one for fact in evidence.of(AddressesHeld, task) for one in fact.addresses}
+
+
+def _members(evidence: Evidence) -> set[str]:
+    """The addresses of all tasks, as the definition has them."""
+    started = {fact.address for fact in evidence.of(TaskStarted)}
+    return started | {standing.look.address for standing in standings(evidence).values()}
+
+
+def _by_variables(
+    evidence: Evidence, one: StandsAtStart, near: Mapping[TaskId, Standing]
+) -> dict[TaskId, Fact]:
+    """Its program has all members but one, and one that is nobody's: likely instead of it."""
+    lacks = _members(evidence) - _held(evidence, one.task)
+    found = [peer for peer, standing in near.items() if lacks == {standing.look.address}]
+    if one.call is StartCall.AWAITS_CHIEF or not found:
+        return {}
+    standing = near[found[0]]
+    lasting = one.now_s - standing.since_s >= _found_s(evidence, one.task, standing)
+    if not lasting or not _other_address(evidence, one.task, standing.look.address):
+        return {}
+    return {found[0]: next(evidence.of(AddressesHeld, one.task))}
 
 
 def _sought(
