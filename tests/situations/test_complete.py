@@ -23,8 +23,8 @@ GUARD = (
     "tests/rows/test_guard_files.py::"
     "test_many_who_open_and_close_one_file_all_the_time_do_not_damage_it"
 )
-# A test, as `file::function`; or a journal that was cut from a real run, where the situation takes
-# TensorFlow in several tasks and a minute: it is judged again by tests/pure/test_causes.py.
+# A test, as `file::function`; or journals, most of them cut from a run of the situation, where it
+# takes TensorFlow in several tasks and a minute: tests/pure/test_causes.py judges them again.
 SHORTEST = {
     "A1-computes": STRIKES,
     "A1-sleeps": SILENT,
@@ -49,7 +49,7 @@ SHORTEST = {
     "B1-code": "tests/causes/wrong-port.md",
     "B1-code-2.15": "tests/causes/wrong-port.md",
     "B2-5-s": f"{HOSTS}::test_a_cut_that_heals_accuses_nobody",
-    "B2-60-s": f"{HOSTS}::test_a_cut_that_heals_accuses_nobody",
+    "B2-60-s": "tests/causes/filtered.md",
     "B2-for-ever": f"{HOSTS}::test_a_filtered_port_is_told_while_it_blocks_and_as_the_cause",
     "B3-server": f"{FAILURES}::test_a_parameter_server_killed_by_its_memory_limit",
     "B4-mirrored": "tests/causes/mirrored-beside-ps.md",
@@ -69,7 +69,7 @@ SHORTEST = {
     "C3-guarded": GUARD,
     "C3-guarded-no-locks": GUARD,
     "C3-locks-on": f"{FILES}::test_a_second_writer_that_hdf5_refuses_is_told_with_the_file",
-    "C3-locks-off": "tests/rows/test_guard.py::test_four_careless_writers_damage_their_file",
+    "C3-locks-off": "tests/causes/hdf5-two-writers.md",
     "C4-summaries": FOLDER,
     "C4-checkpoints": FOLDER,
     "D1-pipe-full": f"{STARTED}"
@@ -80,7 +80,7 @@ SHORTEST = {
     "D2-grandchild": "tests/run/test_tree.py::test_whatever_a_task_leaves_behind_is_ended",
     "E1-launcher": f"{STARTED}"
     "::test_both_children_that_die_of_what_is_no_json_are_told_though_their_launcher_ends_with_0",
-    "E2-overloaded": "tests/causes/ps-overloaded.md",
+    "E2-overloaded": "tests/causes/step-timed-out.md",
     "E2-too-small": "tests/causes/allocation-failed.md",
     "E3-dtype": "tests/causes/variable-mismatch.md",
     "E3-shape": "tests/causes/variable-mismatch.md",
