@@ -5,7 +5,7 @@ BIN := $(ENV)/bin
 MADE := $(ENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo check docs hosts test test-hdfs test-python-3.7 bench bench-faults bench-wild bench-recovery bench-agree lock clean
+.PHONY: help env demo check docs hosts test test-starts test-hdfs test-python-3.7 bench bench-faults bench-wild bench-recovery bench-agree lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -50,13 +50,18 @@ test: check hosts ## All tests: the pure half with its coverage, then real proce
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/pytest -q --durations=10 -n 2 --dist loadfile $(PROCESSES) $(SECOND_TRY) $(PROCESSES); }
-	$(BIN)/pytest -q --durations=25 tests/cluster $(SECOND_TRY) tests/cluster; }
+	$(BIN)/pytest -q --durations=10 $(CLUSTERS) $(SECOND_TRY) $(CLUSTERS); }
+
+STARTS := tests/cluster/test_startup.py
+CLUSTERS := tests/cluster --ignore $(STARTS)
+test-starts: $(MADE) hosts ## Start-ups of real clusters, broken in 40 ways (7 minutes)
+	$(BIN)/pytest -q --durations=10 $(STARTS) $(SECOND_TRY) $(STARTS); }
 
 # Not a part of `test`: Hadoop is a download of its own, and not every machine has Java or Python 3.7.
 HADOOP := .envs/hdfs
 COPY := org.apache.maven.plugins:maven-dependency-plugin:3.6.1
 test-hdfs: $(MADE) $(HADOOP)/.made ## Rows on a real HDFS, by hdfs:// and webhdfs://; takes Java (3 minutes)
-	$(BIN)/pytest -q --durations=5 tests/hdfs
+	$(BIN)/pytest -q --durations=5 tests/hdfs $(SECOND_TRY) tests/hdfs; }
 
 $(HADOOP)/.made: tests/hdfs/pom.xml
 	@command -v mvn >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -q maven; } \
