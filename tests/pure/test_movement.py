@@ -243,3 +243,12 @@ def test_a_late_look_of_ours_does_not_end_a_stillness_that_was_told() -> None:
     assert watch.movement.stillness(is_told=True) is not None
     watch.see([TRAINING])
     assert watch.movement.stillness(is_told=True) is None
+
+
+def test_who_is_left_and_wakes_as_in_its_steps_stands_still_when_it_tells_none() -> None:
+    watch = Watch()
+    watch.see(with_steps(20))
+    assert watch.see([TRAINING] * 12) == [], "among others, it may only tell them less often"
+    still = watch.movement.stillness(is_left=True)
+    assert still is not None
+    assert (still.sign, still.still_s) == ("steps", 12.0)

@@ -72,7 +72,7 @@ class ProgressLook:
         for task, watched in tasks.items():
             known = self._known(task, watched)
             self._see(known, watched, at_s, late_s=late_s, held=held)
-            self._see_spell(known, is_left=is_left)
+            self._see_stillness(known, is_left=is_left)
             yield from self._steps_facts(task, known, at_s)
             yield from self._still_facts(task, known, at_s)
             yield from self._waits_facts(task, known, at_s)
@@ -167,11 +167,12 @@ class ProgressLook:
             doing = 1.0 if now.is_doing else max(0.0, min(1.0, used_s / elapsed_s))
             pace_s = known.movement.wakes.pace_s
             known.work = Work(wakes=wakes, over_s=elapsed_s, doing=doing, pace_s=pace_s)
-        known.still = known.movement.stillness(is_told=known.still_told_s is not None)
-        known.doubt = known.movement.stillness(DOUBT)
 
-    def _see_spell(self, known: TaskProgress, *, is_left: bool) -> None:
+    def _see_stillness(self, known: TaskProgress, *, is_left: bool) -> None:
         idleness, movement = known.idleness, known.movement
+        is_told = known.still_told_s is not None
+        known.still = movement.stillness(is_told=is_told, is_left=is_left)
+        known.doubt = movement.stillness(DOUBT, is_left=is_left)
         is_told = known.waits_told_s is not None
         known.spell = idleness.spell(is_left=is_left, is_told=is_told) or movement.unstepped()
         known.spell_doubt = idleness.spell(SPELL_DOUBT, is_left=is_left)

@@ -109,15 +109,18 @@ class Movement:
         if not self.begun:
             self._begin(waits=signs.waits)
 
-    def stillness(self, patience: float = 1.0, *, is_told: bool = False) -> Stillness | None:
+    def stillness(
+        self, patience: float = 1.0, *, is_told: bool = False, is_left: bool = False
+    ) -> Stillness | None:
         """Whether it stands still, as of the last look; with less patience, so much sooner.
 
-        `is_told`: it was told to stand still, which only a move of its own ends.
+        `is_told`: it was told to stand still, which only a move of its own ends. `is_left`: all
+        others have ended, so that its wake-ups are no longer those of steps that it shares.
         """
         if self._looked_s is None:
             return None
         if self.begun:
-            return self._still_later(patience, is_told=is_told)
+            return self._still_later(patience, is_told=is_told, is_left=is_left)
         return self._still_early(patience, is_told=is_told)
 
     @property
@@ -133,7 +136,7 @@ class Movement:
             return None
         return Spell(self._at_s - told_s, told_s, 0.0, unstepped=True)
 
-    def _still_later(self, patience: float, *, is_told: bool) -> Stillness | None:
+    def _still_later(self, patience: float, *, is_told: bool, is_left: bool) -> Stillness | None:
         at_s = self._at_s
         rested_s, told_s = self.wakes.still_s(at_s), self.steps.still_s(at_s)
         floor_s = FLOOR_S * patience  # no habit has a lower limit: this look is the cheap one
@@ -146,7 +149,8 @@ class Movement:
             if rested_s > limit_s:
                 return self._stillness(rested_s, usual_s, "steps")
         limit_s = self.steps.limit_s(at_s, is_told=is_told) * patience
-        if told_s > floor_s and told_s > limit_s * self._slower():
+        slower = 1.0 if is_left else self._slower()
+        if told_s > floor_s and told_s > limit_s * slower:
             return self._stillness(told_s, self.steps.usual_s(at_s), "steps")
         return None
 
