@@ -41,7 +41,9 @@ from holdfast.model.words import listed
 OF_HDF5 = Pattern(r"/(?:h5py|tables)/|\bh5py[./]|\bHDF5\b|HDF5ExtError")
 # As HDF5 itself says why it failed; what h5py refuses by itself reads otherwise.
 OF_LIBRARY = Pattern(r"(?:[Uu]nable to|[Cc]an't) [^()]+\(.+\)|HDF5ExtError")
-RAISED = frozenset({"OSError", "RuntimeError", "KeyError", "FileExistsError", "HDF5ExtError"})
+RAISED = frozenset(
+    {"OSError", "RuntimeError", "KeyError", "ValueError", "FileExistsError", "HDF5ExtError"}
+)
 # These tell that somebody was kept out or asked for too much, not that anything was damaged.
 NO_HARM = Pattern(
     r"errno = \d|already open|is held for writing by|[Uu]nable to lock|doesn't exist|already exists"
