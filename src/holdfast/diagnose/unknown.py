@@ -132,7 +132,7 @@ def _whom_they_seek(evidence: Evidence, findings: Sequence[Finding]) -> Iterator
     """Tasks that wait for somebody, who may be none of those that we were told of."""
     last = {fact.task: fact for fact in evidence.of(PeersListed)}
     seek = [task for task, fact in last.items() if task is not None and not fact.answered]
-    if seek and not findings:
+    if seek and not any(finding.severity is Severity.ERROR for finding in findings):
         yield (
             f"for whom {listed(seek)} {wait(len(seek))}: name all addresses, or the TF_CONFIG of"
             " a task; their own logs name the one they wait for"

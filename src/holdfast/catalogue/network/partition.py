@@ -224,8 +224,8 @@ def _cannot_see(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[P
 
 def _is_whole(evidence: Evidence) -> bool:
     """Whether all tasks are known: addresses that a user names may not be all of them."""
-    specs = list(evidence.of(SpecRead))
-    return not specs or any(not spec.bare for spec in specs)
+    ran = any(evidence.of(AttemptStarted))
+    return ran or any(not spec.bare for spec in evidence.of(SpecRead))
 
 
 def _asked_in_vain(evidence: Evidence, last: PeersListed) -> bool:
