@@ -83,15 +83,18 @@ class Tail:
         folder: Path,
         position: Position,
         *,
+        may_come_back: bool,
         bad: Mapping[Path, int],
         warn: Callable[[str], None],
     ) -> None:
+        """`may_come_back`: after its end its writer may go on, with the log behind the last."""
         self.folder = folder
         self.is_aside = False
         self.is_at_end = False  # whether the last look saw all that there was
         self.position = position
         self.waiting: list[Group] = []
         self.done: list[LogFile] = []  # read to the end; theirs may still wait to be published
+        self._may_come_back = may_come_back
         self._bad = bad
         self._warn = warn
         self._log: LogFile | None = None
@@ -161,9 +164,18 @@ class Tail:
         log = self._log
         assert log is not None
         self._look_behind(log)
+        if self._may_come_back and not self._is_in_a_position(log):
+            # It goes, and a writer that comes back would give its number to a log with rows,
+            # which is behind us. So the segments say that this number was given, too.
+            self.waiting.append(Group(0, (), (), 0, log, self._at))
         self.done.append(log)
         self._log = None
         self._skip_log = log.number + 1
+
+    def _is_in_a_position(self, log: LogFile) -> bool:
+        """Whether the position names it or will, because of what is in it."""
+        is_last = bool(self.waiting) and self.waiting[-1].log is log
+        return is_last or log.number <= self.position.log
 
     def finish(self) -> None:
         """The writer is gone: its last log has its last byte."""

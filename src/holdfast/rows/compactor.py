@@ -123,6 +123,9 @@ class Compactor:
                 break
         self._look_for_left_at_s = 0.0
         self.tick()
+        if self._take():  # logs without rows, whose writers are gone, want to be passed, too
+            self._cut()
+            self._collect(wait=True)
 
     def _is_behind(self, name: str) -> bool:
         tail = self._tails.get(name)
@@ -161,12 +164,14 @@ class Compactor:
             name = folder.name
             if name in self._tails or name in self._others or not task_of_folder(name):
                 continue
-            way = read_source(folder).get("way")
+            about = read_source(folder)
+            way = about.get("way")
             if way == CENTRAL:
                 remove_contained(folder, self._state.position(name).log)
                 self._tails[name] = Tail(
                     folder,
                     self._state.position(name),
+                    may_come_back=bool(about.get("is_remote")),
                     bad=self._bad,
                     warn=self._warn_once,
                 )

@@ -1,5 +1,6 @@
 """Writers without the shared folder: acknowledged elsewhere, sent again, and written once."""
 
+import json
 import os
 import random
 import signal
@@ -16,9 +17,12 @@ import pytest
 
 from holdfast import rows
 from holdfast.probes.process import stat_of
-from holdfast.rows import lease, protocol
+from holdfast.rows import frames, lease, protocol
 from holdfast.rows.central_state import central_folder, published
+from holdfast.rows.compactor import Compactor
 from holdfast.rows.protocol import Address
+from holdfast.rows.remote_source import RemoteSource
+from holdfast.rows.schema import declared
 from holdfast.rows.writer import Ack
 
 TOKEN = "a token of at least sixteen characters"
@@ -212,6 +216,52 @@ def test_whatever_breaks_rows_are_sent_again_and_written_once(
     for number in range(2):
         assert len(found[f"worker-{number}.0001"]["x"]) >= 30_000
         assert f"worker-{number}.0002" not in found, "a session went on in another source"
+
+
+def test_a_source_whose_only_log_had_no_rows_is_still_taken_over_after_a_kill(
+    logdir: Path, arrived: Callable[..., Any]
+) -> None:
+    with rows.central(logdir, listen=["tcp://127.0.0.1:0"], token=TOKEN) as center:
+        with rows.open(center.addresses[0], task="worker:0", token=TOKEN) as writer:
+            writer.dataset("x", dtype="<i8")
+            os.kill(center.pid, signal.SIGKILL)
+            center.flush()  # by the next one, which finds a log without rows and without a writer
+            writer.append("x", np.arange(10))
+        center.flush()
+        assert published(logdir).rows == {"x": 10}
+    assert (arrived(logdir)["worker-0.0001"]["x"] == np.arange(10)).all()
+    assert not list(logdir.glob("rows/worker-*/*.log"))
+
+
+def test_no_two_logs_of_a_session_have_the_same_number(
+    logdir: Path, arrived: Callable[..., Any]
+) -> None:
+    about = {"task": "worker:0", "session": "0" * 32, "ack": "process"}
+    said: list[str] = []
+    with Compactor(logdir, warn=said.append) as compactor:
+        for first_row in (None, 0, 10):  # a session that was idle for long, and came back twice
+            source = RemoteSource.opened(logdir, about)
+            source.take(memoryview(_declaration()))
+            if first_row is not None:
+                source.take(memoryview(_ten_rows(first_row)))
+            source.end()
+            if first_row is None:
+                compactor.drain()
+        compactor.drain()
+    with Compactor(logdir, warn=said.append) as compactor:
+        compactor.drain()
+    assert not said
+    assert (arrived(logdir)["worker-0.0001"]["x"] == np.arange(20)).all()
+
+
+def _declaration() -> bytes:
+    content = json.dumps(declared(0, "x", dtype="<i8").to_json()).encode()
+    return frames.header_of(frames.DECLARATION, content, time_ns=1) + content
+
+
+def _ten_rows(first_row: int) -> bytes:
+    content = np.arange(first_row, first_row + 10).tobytes()
+    return frames.header_of(frames.ROWS, content, time_ns=2, rows=10, first_row=first_row) + content
 
 
 def test_a_stopped_receiver_makes_append_wait_and_say_so(
