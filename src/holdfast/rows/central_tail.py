@@ -134,6 +134,8 @@ class Tail:
 
     def released(self) -> list[LogFile]:
         """The logs of which nothing waits to go into a segment any more; said once."""
+        if self.is_aside:
+            return []  # nothing of it waits, because nothing of it goes into any segment
         waiting = {group.log for group in self.waiting}
         found = [log for log in self.done if log not in waiting]
         self.done = [log for log in self.done if log in waiting]

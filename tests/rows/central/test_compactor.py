@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from holdfast import rows
-from holdfast.rows import lease
+from holdfast.rows import central_schema, lease
 from holdfast.rows.central_state import central_folder, published
 from holdfast.rows.compactor import Compactor
 from holdfast.rows.segment import read_segment
@@ -150,6 +150,25 @@ def test_rows_of_another_kind_are_refused_where_they_are_declared(tmp_path: Path
             with pytest.raises(rows.Refused, match="below"):
                 second.append("a", np.zeros(2))
             second.append("a/x", np.zeros((2, 3), "<f4"))
+
+
+def test_the_logs_of_a_source_that_is_left_out_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with rows.open(tmp_path, task="worker:0", way="central") as first:
+        first.append("x", np.zeros(5, "<f4"))
+    monkeypatch.setattr(central_schema, "agree", lambda *_, **__: None)  # as if its file was lost
+    with rows.open(tmp_path, task="worker:1", way="central", log_bytes_max=4000) as other:
+        for _ in range(50):
+            other.append("x", np.zeros(100, "<f8"))
+    logs = {path: path.read_bytes() for path in other.folder.glob("*.log")}
+    assert len(logs) > 5
+    said: list[str] = []
+    with compactor(tmp_path, said) as one:
+        one.drain()
+    assert any("left out" in text for text in said)
+    assert published(tmp_path).rows == {"x": 5}
+    assert {path: path.read_bytes() for path in other.folder.glob("*.log")} == logs
 
 
 def test_a_stopped_compactor_blocks_nobody_before_the_backlog_is_full(
