@@ -100,11 +100,12 @@ class Receiver:
                 connection.settimeout(None)
                 self._receive(connection, source)
             except Unwritable:
-                # Whatever is wrong with its log, the next connection begins with a new one.
-                with self._lock:
-                    self._sources.pop(str(about["session"]), None)
+                # Whatever is wrong with its log, the next connection begins with a new one. It
+                # counts the rows in this one: what is to be cut off must be gone by then.
                 with suppress(RowsError):
                     source.end()
+                with self._lock:
+                    self._sources.pop(str(about["session"]), None)
                 raise
             finally:
                 source.seen_s = time.monotonic()
@@ -159,7 +160,13 @@ class Receiver:
         if not source.turn.acquire(timeout=TAKE_OVER_S_MAX):
             raise Unwritable(f"{about['task']} is still held by an older connection", do="wait")
         with self._lock:
-            self._holders[session] = connection
+            # Two that write for one session would make logs of the same number.
+            is_given_up = self._sources.get(session) is not source
+            if not is_given_up:
+                self._holders[session] = connection
+        if is_given_up:
+            source.turn.release()
+            raise Unwritable(f"a log of {about['task']} was given up", do="connect again")
         return source
 
     def _receive(self, connection: socket.socket, source: RemoteSource) -> None:

@@ -21,6 +21,7 @@ from holdfast.rows import frames, lease, protocol
 from holdfast.rows.central_state import central_folder, published
 from holdfast.rows.compactor import Compactor
 from holdfast.rows.protocol import Address
+from holdfast.rows.receiver import Receiver
 from holdfast.rows.remote_source import RemoteSource
 from holdfast.rows.schema import declared
 from holdfast.rows.writer import Ack
@@ -262,6 +263,53 @@ def _declaration() -> bytes:
 def _ten_rows(first_row: int) -> bytes:
     content = np.arange(first_row, first_row + 10).tobytes()
     return frames.header_of(frames.ROWS, content, time_ns=2, rows=10, first_row=first_row) + content
+
+
+def test_a_log_that_was_given_up_is_written_by_nobody_who_waited_for_it(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    receiver = Receiver(logdir, [listener], token=TOKEN, warn=lambda _: None)
+    sources: dict[str, RemoteSource] = vars(receiver)["_sources"]
+    stop, takes, goes_on = threading.Event(), threading.Event(), threading.Event()
+    take = RemoteSource.take
+
+    def fails_once(source: RemoteSource, content: memoryview) -> None:
+        if goes_on.is_set():
+            take(source, content)
+            return
+        takes.set()
+        goes_on.wait(WAIT_S)
+        raise rows.Unwritable("the disk is full", do="make room")
+
+    monkeypatch.setattr(RemoteSource, "take", fails_once)
+    receiving = threading.Thread(target=receiver.run, args=(stop,))
+    receiving.start()
+    try:
+        with (
+            wired(f"tcp://127.0.0.1:{listener.getsockname()[1]}") as wire,
+            rows.open(wire.address, task="worker:0", token=TOKEN) as writer,
+        ):
+            (first,) = sources.values()
+            appending = threading.Thread(target=writer.append, args=("x", np.arange(10)))
+            appending.start()
+            assert takes.wait(WAIT_S)
+            seen_s = first.seen_s
+            wire.cut()
+            until(lambda: first.seen_s > seen_s)  # the next connection waits for its turn
+            goes_on.set()
+            appending.join()
+            (second,) = sources.values()
+            assert second is not first
+            assert second.turn.locked()
+    finally:
+        goes_on.set()
+        stop.set()
+        receiving.join()
+        listener.close()
+    with Compactor(logdir, warn=lambda _: None) as compactor:
+        compactor.drain()
+    assert published(logdir).rows == {"x": 10}
 
 
 def test_a_stopped_receiver_makes_append_wait_and_say_so(
