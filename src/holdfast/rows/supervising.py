@@ -17,7 +17,7 @@ from typing import Any
 from holdfast.rows import protocol
 from holdfast.rows.errors import Refused, unwritable
 from holdfast.rows.protocol import Address
-from holdfast.rows.serve_settings import HELD_CODE, Lines, Settings, warn
+from holdfast.rows.serve_settings import FAILED_CODE, HELD_CODE, Lines, Settings, warn
 
 RESTART_S = (0.1, 30.0)
 STEADY_S = 60.0  # after so long a life, the next death is the first again
@@ -63,20 +63,28 @@ class _Supervisor:
         self._orders = Lines(lifeline) if lifeline is not None else None
         self._flushes: list[bytes] = []
         self._is_over = False
+        self._has_given_up = False
 
     def run(self) -> int:
         pause_s = RESTART_S[0]
         while True:
             began_s = time.monotonic()
+            is_last = self._is_over
             code = self._run_once()
-            if code == 0 or self._is_over or code == HELD_CODE:
-                return max(code, 0)
+            if code in (0, HELD_CODE):
+                return code
+            if is_last or self._has_given_up:
+                warn(
+                    f"the compactor ended with code {code} before all was published; the rest is "
+                    f"safe in its logs: holdfast rows serve {self._settings.logdir} --once"
+                )
+                return code if code > 0 else FAILED_CODE
             if time.monotonic() - began_s > STEADY_S:
                 pause_s = RESTART_S[0]
             warn(f"the compactor ended with code {code}; it is started again in {pause_s:g} s")
             self._tell({"state": "restarting", "code": code})
-            if self._is_asked(pause_s):
-                return 0
+            # Whoever ends us wants all to be published: the dead one has not done that.
+            self._is_over = self._is_over or self._is_asked(pause_s)
             pause_s = min(2 * pause_s, RESTART_S[1])
 
     def _run_once(self) -> int:
@@ -99,11 +107,12 @@ class _Supervisor:
                 child.terminate()
                 raise
             if self._is_over:
-                child.terminate()
+                # Not by a signal, which would kill one that has just begun.
+                child.stdin.close()
                 try:
                     child.wait(STOP_S_MAX)
                 except subprocess.TimeoutExpired:
-                    warn("the compactor does not end; rows that it left are safe in their logs")
+                    self._has_given_up = True
                     child.kill()
             return child.wait()
 

@@ -231,6 +231,16 @@ def test_whoever_is_killed_nothing_acknowledged_is_lost_or_doubled(
     judge(logdir)
 
 
+def test_the_end_publishes_what_is_there_even_if_the_compactor_was_just_killed(
+    tmp_path: Path,
+) -> None:
+    with rows.central(tmp_path, age_s=100.0) as center:
+        with rows.open(tmp_path, task="worker:0", way="central") as writer:
+            writer.append("x", np.arange(10))
+        os.kill(center.pid, signal.SIGKILL)
+    assert published(tmp_path).rows == {"x": 10}
+
+
 def test_large_and_small_pieces_arrive_whole_and_verify(
     tmp_path: Path, arrived: Callable[..., Any]
 ) -> None:
