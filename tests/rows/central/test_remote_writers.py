@@ -215,8 +215,10 @@ def test_whatever_breaks_rows_are_sent_again_and_written_once(
         center.flush()
     found = judge(logdir)
     for number in range(2):
-        assert len(found[f"worker-{number}.0001"]["x"]) >= 30_000
-        assert f"worker-{number}.0002" not in found, "a session went on in another source"
+        # Not always the first: a kill may leave a folder that was never told to anybody.
+        mine = [name for name in found if name.startswith(f"worker-{number}.")]
+        assert len(mine) == 1, "a session went on in another source"
+        assert len(found[mine[0]]["x"]) >= 30_000
 
 
 def test_a_source_whose_only_log_had_no_rows_is_still_taken_over_after_a_kill(
