@@ -12,14 +12,7 @@ import pytest
 
 from holdfast.model.stacks import Doing, doing, frames_of
 from holdfast.model.watch_facts import ThreadStack
-from holdfast.probes.stacks import (
-    NoPySpy,
-    Sources,
-    Stacks,
-    held_addresses,
-    py_spy,
-    python_stacks,
-)
+from holdfast.probes.stacks import NoPySpy, Sources, Stacks, py_spy, python_stacks
 from holdfast.probes.stacks.source import short_path
 
 Start = Callable[[str], subprocess.Popen[str]]
@@ -380,22 +373,3 @@ def test_withs_around_a_function_are_not_its_own(tmp_path: Path) -> None:
 )
 def test_paths_of_libraries_are_the_same_everywhere(path: str, short: str) -> None:
     assert short_path(path) == short
-
-
-ADDRESSES = """
-def start(cluster, token):
-    server = "grpc://10.0.0.7:2224"
-    print("ready", flush=True)
-    time.sleep(60)
-start({"ps": ["127.0.0.1:24527"], "worker": ["gpu-06.lab:2222", "n.o:12"]}, "hunter2:8888 secret")
-"""
-
-
-def test_of_a_programs_variables_only_addresses_are_kept(start: Start) -> None:
-    held = held_addresses(start(ADDRESSES).pid)
-    assert {"127.0.0.1:24527", "gpu-06.lab:2222", "10.0.0.7:2224"} <= set(held)
-    assert not any(word in one for one in held for word in ("secret", "hunter2", "n.o"))
-
-
-def test_of_who_cannot_be_read_no_address_is_known() -> None:
-    assert held_addresses(1 << 22) == ()
