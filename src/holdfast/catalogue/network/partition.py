@@ -60,6 +60,7 @@ from holdfast.model.standing import (
 from holdfast.model.words import listed, seconds_text
 
 FAST_S = 0.25  # a status over a path that loses nothing; a lost packet alone costs more
+ROUND_S = 2.0  # all tasks of a host are looked at within this
 TRYING_S = 3.0  # a connection that is asked for this long has lost its first packets twice
 
 
@@ -152,18 +153,35 @@ def _tried(evidence: Evidence, found: dict[TaskId, Standing]) -> Iterator[Proof]
         seen = list(evidence.of(SocketsSeen, task))
         for address in sorted({address for one in seen for address in one.trying} & at.keys()):
             span = _longest_trying(seen, address)
-            if span[-1].at_s - span[0].at_s >= _patience_s(evidence, span[-1].at_s):
+            lasts_s = span[-1].at_s - span[0].at_s
+            is_long = lasts_s >= _patience_s(evidence, span[-1].at_s)
+            if is_long or (span[-1] is seen[-1] and lasts_s >= GIVEN_UP_S):
                 peer = at[address].task
+                first_s = min(one.at_s for one in seen if address in one.trying)
+                reached = _reached_by(evidence, address, {task, peer}, since_s=first_s - ROUND_S)
+                us = f"us and {reached[0].task}" if reached else "us"
                 yield Proof(
-                    facts=(span[0], span[-1], at[address].look),
-                    culprit=peer,
-                    seen_at=task,
+                    facts=(span[0], span[-1], at[address].look, *reached[:1]),
+                    culprit=task if reached else peer,
+                    severity=None if is_long else Severity.NOTICE,  # it may heal
+                    seen_at=None if reached else task,
                     confidence=Confidence.HIGH,
-                    says=f"{task} gets no answer from {peer} at {address}, which answers us:"
-                    " the path between them is cut",
+                    says=f"{task} gets no answer from {peer} at {address}, which answers {us}:"
+                    f" {f'{task} is cut off' if reached else 'the path between them is cut'}",
                     do=_do(str(task), address),
                     exit_code=TRY_AGAIN_CODE,
                 )
+
+
+def _reached_by(
+    evidence: Evidence, address: str, both: set[TaskId], *, since_s: float
+) -> list[SocketsSeen]:
+    """Looks that found another task connected to it, while the one already tried in vain."""
+    return [
+        seen
+        for seen in evidence.of(SocketsSeen)
+        if seen.task not in both and seen.at_s >= since_s and address in seen.connected
+    ]
 
 
 def _longest_trying(seen: list[SocketsSeen], address: str) -> list[SocketsSeen]:
