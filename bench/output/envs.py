@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,9 @@ PINS = {
     "tensorflow-1.15": "tensorflow-cpu==1.15.0 protobuf<3.21 h5py<3",
 }
 PYTHONS = {"tensorflow-2.11": "3.7", "tensorflow-1.15": "3.7"}  # where ours is too new for it
+
+
+_MAKING = threading.Lock()  # jobs that run at once must not make one environment twice
 
 
 class NotAvailableError(Exception):
@@ -46,7 +50,8 @@ def bin_of(peer: str) -> Path:
 def lack_of(peer: str) -> str:
     """Why a peer cannot be had here; empty: it can, or none is asked for."""
     try:
-        _ = bin_of(peer) if peer else None
+        with _MAKING:
+            _ = bin_of(peer) if peer else None
     except NotAvailableError as error:
         return f"{peer} cannot be installed here: {error}"
     return ""

@@ -20,6 +20,7 @@ from holdfast.model.facts import (
     TracebackSeen,
 )
 from holdfast.model.pattern import Pattern
+from holdfast.model.watch_facts import TaskMoves, TaskWaits
 
 PS, WORKER = TaskId("ps", 0), TaskId("worker", 0)
 STARTED = AttemptStarted(
@@ -200,3 +201,14 @@ def test_the_last_word(seen: TracebackSeen, last: LastWords, *, is_last: bool) -
 )
 def test_the_signal_a_task_died_of(ending: TaskExited, number: int | None) -> None:
     assert death_signal(ending) == number
+
+
+def test_a_move_that_was_written_down_after_the_end_began_is_how_it_ended() -> None:
+    stop = StopAsked(at_s=20.0, host="a", by="Ctrl-C", signal=2)
+    moves = TaskMoves(at_s=19.99, host="a", task=WORKER, still_s=9.0)
+    waits = TaskWaits(at_s=19.99, host="a", task=WORKER, waits_s=9.0, usual_s=0.0)
+    goes_on = replace(waits, waits_s=0.0)
+    assert list(Evidence([stop, moves, goes_on, waits]).facts) == [waits, stop]
+    assert list(Evidence([moves, goes_on, stop]).facts) == [moves, goes_on, stop]
+    again = replace(moves, attempt=2)
+    assert list(Evidence([stop, again]).facts) == [again]

@@ -38,6 +38,10 @@ from holdfast.model.watch_facts import StepsSeen, TaskMoves, TaskSampled, TaskSt
 
 ALL = attempt(W0, W1, W2)
 JAX = thread(TRAIN, "/srv/train.py:12 step: loss = update(params)", blocked="waker")
+JAX_LEAVES = (
+    "site-packages/jax/_src/api.py:2582 clean_up: distributed.shutdown()",
+    "site-packages/jax/_src/distributed.py:199 shutdown: self.client.shutdown()",
+)
 OWN = (TRAIN, "/srv/train.py:40 mix: total += sum(rows)")
 OTHER = thread(TRAIN, "/srv/train.py:50 save: native.save(params)", blocked="waker")
 
@@ -181,6 +185,20 @@ def test_one_that_leaves_keeps_nobody_waiting() -> None:
     assert found(ALL, in_step(W0), in_step(W1), leaves, waits(W0, 6.0), waits(W1, 6.0)) == [
         ([], [W0, W1])
     ]
+
+
+def test_one_that_leaves_inside_of_its_framework_waits_for_who_is_elsewhere() -> None:
+    leaves = look(thread(*JAX_LEAVES), task=W0)
+    polls = asleep(W1)
+    for facts in ([waits(W0, 6.0)], [waits(W0, 6.0), waits(W1, 6.0)]):
+        assert found(attempt(W0, W1), leaves, polls, *facts) == [([W1], [W0])]
+    assert found(attempt(W0, W1), leaves, in_step(W1), waits(W0, 6.0)) == [([W0], [])]
+
+
+def test_one_that_leaves_for_a_thread_of_its_own_waits_for_no_task() -> None:
+    leaves = look(thread(*LEAVES, blocked="waker"), task=W0)
+    facts = (leaves, asleep(W1), waits(W0, 9.0), waits(W1, 9.0))
+    assert found(attempt(W0, W1), *facts) == [([W0], []), ([W1], [])]
 
 
 def test_nothing_is_said_before_anybody_had_the_time_to_look() -> None:

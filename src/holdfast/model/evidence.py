@@ -54,7 +54,7 @@ class Evidence:
     """Everything seen during the newest attempt, oldest first. Read-only."""
 
     def __init__(self, facts: Iterable[Fact]) -> None:
-        seen = sorted(facts, key=lambda fact: fact.at_s)
+        seen = sorted(_without_last_moves(facts), key=lambda fact: fact.at_s)
         self.attempt = max((fact.attempt for fact in seen), default=1)
         facts = _once(fact for fact in seen if fact.attempt == self.attempt)
         self.facts = tuple(_while_it_ran(tuple(facts)))
@@ -219,6 +219,20 @@ def _ending_s(facts: Iterable[Fact]) -> float:
 def _ends(fact: Fact) -> bool:
     sent = isinstance(fact, SignalSent) and fact.signal in ENDING
     return sent or isinstance(fact, StopAsked)
+
+
+def _without_last_moves(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Without moves that were written down after the tasks of that attempt were asked to end.
+
+    A round of looks is dated by its beginning: what it saw last may be how they ended.
+    """
+    ending: set[int] = set()
+    for fact in facts:
+        if _ends(fact):
+            ending.add(fact.attempt)
+        moves = isinstance(fact, TaskMoves) or (isinstance(fact, TaskWaits) and not fact.waits_s)
+        if not (moves and fact.attempt in ending):
+            yield fact
 
 
 def _while_it_ran(facts: tuple[Fact, ...]) -> Iterator[Fact]:

@@ -83,6 +83,12 @@ def stance_of(look: StacksSeen | None, activity: ActivitySeen | None) -> Stance:
     return Stance.NATIVE if woken or main.blocked == "shared" else Stance.OWN
 
 
+def leaves_together(look: StacksSeen | None) -> bool:
+    """Whether it is at its end inside of its framework, where members wait for each other."""
+    main = main_thread(look) if look else None
+    return main is not None and farewell(main) is not None and is_framework(_waits_at(main))
+
+
 def _closes(main: ThreadStack) -> bool:
     """Whether it only waits for its session to end: no step of anybody hangs on that."""
     innermost = frames_of(main)[-1:]

@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from holdfast.model.activity_facts import ActivitySeen
 from holdfast.model.cluster import TaskId
 from holdfast.model.core_time import able_to_run_s
-from holdfast.model.doing_words import doing_words, is_working, stopped_child
 from holdfast.model.evidence import Evidence, FactKind
-from holdfast.model.facts import Fact, TaskExited
 from holdfast.model.pace import steps_on
 from holdfast.model.path import Outcome
 from holdfast.model.stack_rounds import APART_S, looks_at
 from holdfast.model.stacks import main_thread
-from holdfast.model.stance import Stance, own_frame, stance_of
+from holdfast.model.stance import Stance, leaves_together, own_frame, stance_of
 from holdfast.model.standing import standings
+from holdfast.model.standing_task import StandingTask
 from holdfast.model.start_calls import start_call
 from holdfast.model.watch_facts import StacksSeen, StepsSeen, TaskMoves, TaskStill, TaskWaits
 
@@ -41,49 +40,6 @@ AHEAD = (
     frozenset({Stance.COMPUTES}),
     frozenset({Stance.UNKNOWN}),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StandingTask:
-    """One task that stands still, or that others wait for, by the newest looks at it."""
-
-    task: TaskId
-    stance: Stance
-    since_s: float  # it does nothing, or takes no step
-    usual_s: float = 0.0  # the longest before; 0: it has no habit yet
-    told: TaskStill | TaskWaits | None = None
-    look: StacksSeen | None = None
-    activity: ActivitySeen | None = None
-
-    exited: TaskExited | None = None
-
-    @property
-    def words(self) -> str:
-        if self.exited is not None:
-            return f"it has ended with exit code {self.exited.exit_code}"
-        return doing_words(self.look, self.activity)
-
-    @property
-    def at_least(self) -> bool:
-        return isinstance(self.told, TaskWaits) and self.told.at_least
-
-    @property
-    def is_unstepped(self) -> bool:
-        """Whether it moves, has told no step for long, and nobody knows how long they take."""
-        return isinstance(self.told, TaskWaits) and self.told.unstepped
-
-    @property
-    def works(self) -> bool:
-        return is_working(self.look, self.activity)
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether it cannot go on by itself: the process that it waits for is stopped."""
-        return stopped_child(self.activity) is not None
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        return tuple(fact for fact in (self.told, self.look, self.activity, self.exited) if fact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,13 +116,18 @@ def standstills(evidence: Evidence) -> tuple[Standstill, ...]:
 def _waiting(
     still: Sequence[StandingTask], placed: Mapping[TaskId, StandingTask]
 ) -> list[StandingTask]:
-    """Those inside of a wait for others; who cannot be read, beside one that is elsewhere, too."""
+    """Those inside of a wait for others.
+
+    Beside one that is elsewhere also who cannot be read, and who leaves together with the others.
+    """
     busy = any(one.stance in CLEARLY_AHEAD for one in placed.values())
-    return [
-        one
-        for one in still
-        if one.stance is Stance.STEP or (one.stance is Stance.UNKNOWN and busy and one.look)
-    ]
+    return [one for one in still if one.stance is Stance.STEP or (busy and _may_wait(one))]
+
+
+def _may_wait(one: StandingTask) -> bool:
+    if one.stance is Stance.LEAVES:
+        return leaves_together(one.look)
+    return one.stance is Stance.UNKNOWN and one.look is not None
 
 
 def _is_looked_at(one: StandingTask, now_s: float) -> bool:

@@ -35,7 +35,8 @@ from holdfast.model.findings import HUNG_CODE, Cause, Confidence, Proof, Severit
 from holdfast.model.loudness import asked_hang_after_s, how_loud
 from holdfast.model.remedies import AskHuman, Remedy, WaitAndSee
 from holdfast.model.stance import Stance
-from holdfast.model.standstill import StandingTask, Standstill, able_s, standstills
+from holdfast.model.standing_task import StandingTask
+from holdfast.model.standstill import Standstill, able_s, standstills
 from holdfast.model.start_calls import standing_at_start
 from holdfast.model.watch_facts import StepsSeen
 from holdfast.model.words import listed, seconds_text, wait
