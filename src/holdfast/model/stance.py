@@ -75,7 +75,7 @@ def stance_of(look: StacksSeen | None, activity: ActivitySeen | None) -> Stance:
     what = doing(main)
     if what is Doing.SERVER:
         return Stance.SERVES
-    if is_framework(_waits_at(main)):
+    if is_in_framework(main):
         return _in_framework(look, main, what, activity)
     if main.has_gil and main.blocked:
         return Stance.OWN
@@ -86,7 +86,12 @@ def stance_of(look: StacksSeen | None, activity: ActivitySeen | None) -> Stance:
 def leaves_together(look: StacksSeen | None) -> bool:
     """Whether it is at its end inside of its framework, where members wait for each other."""
     main = main_thread(look) if look else None
-    return main is not None and farewell(main) is not None and is_framework(_waits_at(main))
+    return main is not None and farewell(main) is not None and is_in_framework(main)
+
+
+def is_in_framework(thread: ThreadStack) -> bool:
+    """Whether its framework made the call that it is in, be it to a lock or a pool of Python's."""
+    return is_framework(_waits_at(thread))
 
 
 def _closes(main: ThreadStack) -> bool:

@@ -39,6 +39,7 @@ from holdfast.model.pattern import Pattern
 from holdfast.model.remedies import AskHuman
 from holdfast.model.stack_rounds import APART_S, looks_at, still_at
 from holdfast.model.stacks import Doing, doing, unmoved, user_frame
+from holdfast.model.stance import is_in_framework
 from holdfast.model.watch_facts import StacksSeen, TaskMoves, TaskStill, ThreadStack
 from holdfast.model.wording import Weight, Words
 from holdfast.model.words import listed, seconds_text
@@ -75,7 +76,9 @@ def _judged(
     first, last = rounds[0], rounds[-1]
     lasting_s = still.still_s if still else last.at_s - first.at_s
     ring = cycle_in(waits)
-    main_waits = [wait for wait in waits if wait.thread is last.threads[0]]
+    main = last.threads[0]
+    # A lock of its framework's own is opened by a step that the others have yet to take.
+    main_waits = [wait for wait in waits if wait.thread is main and not is_in_framework(main)]
     if not ring and not main_waits:
         return
     others = [thread for thread in last.threads[1:] if not _is_stuck(thread, waits)]
