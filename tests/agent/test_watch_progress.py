@@ -166,6 +166,16 @@ def test_a_task_that_blocks_is_told_after_five_seconds_and_every_five_seconds(jo
     assert first.usual_s == pytest.approx(1.0, rel=0.05)
 
 
+def test_what_is_told_of_a_rest_follows_the_last_step_before_it(job: Job) -> None:
+    home = job.start(WORKER)
+    job.train(20)
+    (home / "block").touch()
+    until(job.tasks[WORKER].pid, lambda _, waits_in: waits_in.startswith("futex"))
+    steps = of(StepsSeen, job.look(20))
+    last = int((home / "out").read_text().split()[-3])
+    assert [fact.step for fact in steps] == [last], "once, however often its rest is told"
+
+
 def test_a_task_that_loops_stands_still_by_its_steps(job: Job) -> None:
     home = job.start(WORKER)
     job.train(20)

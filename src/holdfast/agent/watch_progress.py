@@ -74,8 +74,10 @@ class ProgressLook:
             self._see(known, watched, at_s, late_s=late_s, held=held)
             self._see_stillness(known, is_left=is_left)
             yield from self._steps_facts(task, known, at_s)
-            yield from self._still_facts(task, known, at_s)
-            yield from self._waits_facts(task, known, at_s)
+            rests = [*self._still_facts(task, known, at_s), *self._waits_facts(task, known, at_s)]
+            if rests and known.step_told != known.step:
+                yield self._steps(task, known, at_s)  # what is told of its rest names its last step
+            yield from rests
         yield from self._slow_facts(at_s, late_s=late_s)
 
     def suspects(self) -> set[TaskId]:

@@ -37,6 +37,7 @@ from holdfast.model.watch_facts import FolderWritten
 from holdfast.model.words import listed
 
 LEADING = ("chief", "master", "worker")
+SERVERS = frozenset({"ps"})
 HARM = {
     "summaries": "TensorBoard mixes their curves",
     "checkpoints": "they overwrite and remove each other's",
@@ -48,7 +49,8 @@ def detect(evidence: Evidence) -> Iterator[Proof]:
     for fact in evidence.of(FolderWritten):
         # A folder of another host is another folder, unless both have it from one server.
         place = (fact.what, fact.server or f"host {fact.host}", fact.folder)
-        if fact.task is not None and fact.what in HARM:
+        # A parameter server writes its part of a checkpoint for whoever saves it.
+        if fact.task is not None and fact.what in HARM and fact.task.role not in SERVERS:
             by_place.setdefault(place, {}).setdefault(fact.task, fact)
     for (what, _, folder), writers in sorted(by_place.items()):
         if len(writers) > 1:
