@@ -7,6 +7,7 @@ from holdfast.model.idleness import Idleness, Spell
 from holdfast.model.movement import Movement, Stillness
 from holdfast.model.steps import UNTOLD, Steps
 from holdfast.model.straggling import Work
+from holdfast.model.traffic import Traffic
 from holdfast.probes.progress import Left, Output, Traces
 from holdfast.probes.rhythm import Rhythm
 
@@ -37,6 +38,7 @@ class TaskProgress:
     still_again_s: float = STILL_AGAIN_S
     longest_s: float = 0.0  # of the stillness that was told
     idleness: Idleness = field(default_factory=Idleness)
+    traffic: Traffic = field(default_factory=Traffic)
     spell: Spell | None = None  # in which it does nothing, as of the last look
     spell_doubt: Spell | None = None  # the same, with half of the patience
     waits_told_s: float | None = None

@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 from holdfast.agent.rates import rate
 from holdfast.model.cluster import TaskId
+from holdfast.model.traffic import LOOK_S
 from holdfast.model.watch_facts import LinksSampled
 from holdfast.probes.tcp_counts import TcpAsked, TcpCounts
 
-EVERY_S = 10.0
+EVERY_S = 10.0  # between what is told
 WELL_AGAIN_S = 60.0
 CONNECTIONS_MAX = 256  # in one look
 PEERS_MAX = 8  # in one fact
+EXCHANGED = ("sent_bytes", "received_bytes")
 FULL_SHARE, FULL_BYTES_PER_S = 0.5, 64 << 10  # from here on it is worth telling often
 
 
@@ -24,6 +26,10 @@ class Connection(NamedTuple):
     remote: str
 
 
+_Counts = dict[tuple[str, TaskId, str], tuple[TaskId, TcpCounts]]
+_Pairs = dict[TaskId, dict[TaskId, list[tuple[TcpCounts, TcpCounts]]]]
+
+
 class _Told(NamedTuple):
     at_s: float = float("-inf")
     was_full: bool = False
@@ -34,29 +40,39 @@ class FlowLook:
 
     def __init__(self, host: str) -> None:
         self._host = host
-        self._looked_s = float("-inf")
-        self._before: dict[tuple[str, TaskId, str], TcpCounts] = {}
+        self._counted_s = self._looked_s = float("-inf")
+        self._counted: _Counts = {}
+        self._before: _Counts = {}
         self._told: dict[TaskId, _Told] = {}
 
     def is_due(self, at_s: float) -> bool:
-        return at_s - self._looked_s >= EVERY_S
+        return at_s - self._counted_s >= LOOK_S
 
-    def look(self, connections: Iterable[Connection], at_s: float) -> Iterator[LinksSampled]:
-        """Two looks make one answer."""
-        over_s, self._looked_s = at_s - self._looked_s, at_s
-        before, self._before = self._before, {}
-        by_task: dict[TaskId, dict[TaskId, list[tuple[TcpCounts, TcpCounts]]]] = {}
+    def count(self, connections: Iterable[Connection], at_s: float) -> dict[TaskId, float]:
+        """Bytes a second that each task has exchanged since the count before."""
+        over_s, self._counted_s = at_s - self._counted_s, at_s
+        before, self._counted = self._counted, {}
         with TcpAsked() as asked:
             here = [one for one in connections if one.key[0] == asked.namespace]
             for one in here[:CONNECTIONS_MAX]:
                 counts = asked.counts(one.local, one.remote)
-                if counts is None:
-                    continue
-                self._before[one.key] = counts
-                if one.key in before:
-                    peers = by_task.setdefault(one.key[1], {})
-                    peers.setdefault(one.peer, []).append((before[one.key], counts))
-        for task, peers in by_task.items():
+                if counts is not None:
+                    self._counted[one.key] = (one.peer, counts)
+        rates: dict[TaskId, float] = {}
+        for task, peers in _pairs(before, self._counted).items():
+            pairs = [pair for of_peer in peers.values() for pair in of_peer]
+            rates[task] = sum(
+                _sum(pairs, what, over_s) for what in ("sent_bytes", "received_bytes")
+            )
+        return rates
+
+    def sampled(self, at_s: float) -> Iterator[LinksSampled]:
+        """What is worth telling by the last count. Two of them make one answer."""
+        over_s = at_s - self._looked_s
+        if over_s < EVERY_S:
+            return
+        before, self._before, self._looked_s = self._before, self._counted, at_s
+        for task, peers in _pairs(before, self._counted).items():
             fact = self._sampled(task, peers, at_s, over_s)
             if self._is_worth(task, fact):
                 yield fact
@@ -90,6 +106,15 @@ class FlowLook:
         if worth:
             self._told[task] = _Told(fact.at_s, full)
         return worth
+
+
+def _pairs(before: _Counts, now: _Counts) -> _Pairs:
+    """Of connections that were there both times, by task and peer."""
+    found: _Pairs = {}
+    for key, (peer, counts) in now.items():
+        if key in before:
+            found.setdefault(key[1], {}).setdefault(peer, []).append((before[key][1], counts))
+    return found
 
 
 def _sum(pairs: Iterable[tuple[TcpCounts, TcpCounts]], what: str, over_s: float) -> float:

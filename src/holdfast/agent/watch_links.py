@@ -90,7 +90,10 @@ class LinkLook:
             yield from self._look_at_links(space, links, ends, at_s)
             yield from self._look_at_tries(rows, at_s)
         if seen and self._flows.is_due(at_s):
-            yield from self._flows.look(self._connections(), at_s)
+            for task, rate in self._flows.count(self._connections(), at_s).items():
+                if task in tasks:
+                    tasks[task].exchanged_per_s = rate
+            yield from self._flows.sampled(at_s)
 
     def _connections(self) -> Iterator[Connection]:
         for key, link in self._links.items():

@@ -8,6 +8,7 @@ from holdfast.agent.task_progress import STILL_AGAIN_S, TaskProgress
 from holdfast.agent.watched import Watched
 from holdfast.model.cluster import TaskId
 from holdfast.model.facts import Fact
+from holdfast.model.idleness import Spell
 from holdfast.model.movement import Movement, Signs
 from holdfast.model.pattern import AnyOf
 from holdfast.model.steps import steps_told
@@ -164,6 +165,11 @@ class ProgressLook:
                 held=held,
                 late_s=late_s + wanted_s,
             )
+        if late_s:
+            known.traffic.observed_late(late_s, at_s)
+        if watched.exchanged_per_s is not None:
+            known.traffic.see(at_s, watched.exchanged_per_s, held=held)
+            watched.exchanged_per_s = None
         known.work = None
         if now is not None and elapsed_s > 0 and known.movement.begun:
             doing = 1.0 if now.is_doing else max(0.0, min(1.0, used_s / elapsed_s))
@@ -171,14 +177,22 @@ class ProgressLook:
             known.work = Work(wakes=wakes, over_s=elapsed_s, doing=doing, pace_s=pace_s)
 
     def _see_stillness(self, known: TaskProgress, *, is_left: bool) -> None:
-        idleness, movement = known.idleness, known.movement
+        movement = known.movement
         is_told = known.still_told_s is not None
         known.still = movement.stillness(is_told=is_told, is_left=is_left)
         known.doubt = movement.stillness(DOUBT, is_left=is_left)
-        is_told = known.waits_told_s is not None
-        known.spell = idleness.spell(is_left=is_left, is_told=is_told) or movement.unstepped()
-        known.spell_doubt = idleness.spell(SPELL_DOUBT, is_left=is_left)
-        known.spell_doubt = known.spell_doubt or movement.unstepped(SPELL_DOUBT)
+        known.spell = self._spell(known, is_left=is_left)
+        known.spell_doubt = self._spell(known, SPELL_DOUBT, is_left=is_left)
+
+    def _spell(self, known: TaskProgress, patience: float = 1.0, *, is_left: bool) -> Spell | None:
+        """In which it does nothing, takes no step, or exchanges nothing with the others."""
+        is_told = known.waits_told_s is not None and patience == 1.0
+        idle = known.idleness.spell(patience, is_left=is_left, is_told=is_told)
+        # Without a habit, who wakes now and then may take light steps, which its traffic shows.
+        if idle is not None and (idle.usual_s or not known.traffic.flows):
+            return idle
+        quiet = known.traffic.spell(known.looked_s, patience, is_told=is_told)
+        return known.movement.unstepped(patience) or quiet
 
     def _is_one_left(self, tasks: Mapping[TaskId, Watched]) -> bool:
         """Whether all have ended that one trained with; beside servers each trains by itself."""

@@ -28,6 +28,7 @@ class Watched:
     cpu_s: float = 0.0  # used so far by all of `pids`, each since it was found
     cpu_of: dict[int, float] = field(default_factory=dict)  # what each had used at the last look
     told_step: int = -1  # where its program says that the training is
+    exchanged_per_s: float | None = None  # bytes, with its peers, where they were counted just now
     files: dict[int, OpenFiles] = field(default_factory=dict)  # by process, as read in this round
 
     def open_files(self, pid: int) -> OpenFiles:
