@@ -51,12 +51,13 @@ def test_time_in_which_nobody_looked_is_not_its_own() -> None:
 def test_of_one_that_never_exchanged_much_nothing_is_known() -> None:
     traffic = Traffic()
     assert not traffic.flows
-    for at_s in (0.0, 3.0):
-        traffic.see(at_s, 100.0)
+    traffic.see(0.0, 100.0)
+    assert not traffic.flows, "that may be heartbeats"
     for at_s in (6.0, 9.0, 60.0):
         traffic.see(at_s, 0.0)
     assert traffic.spell(100.0) is None
     assert not traffic.flows
+    assert not traffic.is_quiet
 
 
 def test_one_that_exchanges_what_it_usually_does_flows() -> None:
@@ -66,3 +67,19 @@ def test_one_that_exchanges_what_it_usually_does_flows() -> None:
     assert traffic.flows, "more or less"
     traffic.see(last_s + 6, 1000.0)
     assert not traffic.flows, "a heartbeat more often than usual"
+    assert not traffic.is_quiet
+    traffic.see(last_s + 9, 100.0)
+    assert traffic.is_quiet
+
+
+def test_one_that_has_just_begun_to_exchange_flows() -> None:
+    traffic = Traffic()
+    traffic.see(0.0, 4000.0)
+    assert traffic.flows
+
+
+def test_what_a_start_exchanges_is_not_what_is_usual() -> None:
+    traffic = Traffic()
+    for number, rate in enumerate((900_000.0, 9000.0, 9000.0)):
+        traffic.see(number * LOOK_S, rate)
+    assert traffic.flows

@@ -177,10 +177,11 @@ class ProgressLook:
             known.work = Work(wakes=wakes, over_s=elapsed_s, doing=doing, pace_s=pace_s)
 
     def _see_stillness(self, known: TaskProgress, *, is_left: bool) -> None:
-        movement = known.movement
-        is_told = known.still_told_s is not None
-        known.still = movement.stillness(is_told=is_told, is_left=is_left)
-        known.doubt = movement.stillness(DOUBT, is_left=is_left)
+        movement, is_told = known.movement, known.still_told_s is not None
+        # However often it wakes, these are no steps.
+        alone = is_left or known.traffic.is_quiet
+        known.still = movement.stillness(is_told=is_told, is_left=alone)
+        known.doubt = movement.stillness(DOUBT, is_left=alone)
         known.spell = self._spell(known, is_left=is_left)
         known.spell_doubt = self._spell(known, SPELL_DOUBT, is_left=is_left)
 
@@ -189,7 +190,7 @@ class ProgressLook:
         is_told = known.waits_told_s is not None and patience == 1.0
         idle = known.idleness.spell(patience, is_left=is_left, is_told=is_told)
         # Without a habit, who wakes now and then may take light steps, which its traffic shows.
-        if idle is not None and (idle.usual_s or not known.traffic.flows):
+        if idle is not None and (idle.usual_s or is_told or not known.traffic.flows):
             return idle
         quiet = known.traffic.spell(known.looked_s, patience, is_told=is_told)
         return known.movement.unstepped(patience) or quiet

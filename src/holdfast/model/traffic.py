@@ -12,7 +12,8 @@ from holdfast.model.idleness import Spell
 
 LOOK_S = 3.0  # between two counts
 QUIET_PART, FLOWS_PART = 0.1, 0.5  # of its usual rate: what remains are heartbeats; it goes on
-RATES_KEPT, RATES_KNOWN = 31, 3
+LEAST_PER_S = 500.0  # bytes: heartbeats are less
+RATES_KEPT, RATES_KNOWN = 31, 2
 FLOWS_COUNTS = 3  # in a row
 
 
@@ -49,7 +50,12 @@ class Traffic:
     def flows(self) -> bool:
         """Whether it lately exchanged what it usually does, all the time."""
         least = FLOWS_PART * self._usual() if self.is_known else 0.0
-        return self.is_known and min(self._last) >= least
+        return bool(self._last) and min(self._last) >= max(LEAST_PER_S, least)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it exchanged next to nothing of late."""
+        return self.is_known and self._last[-1] < QUIET_PART * self._usual()
 
     def spell(self, at_s: float, patience: float = 1.0, *, is_told: bool = False) -> Spell | None:
         """For how long it has exchanged nothing, if it never did so for as long before."""
@@ -61,4 +67,4 @@ class Traffic:
         return Spell(at_s - quiet_s, quiet_s, usual_s, unstepped=True)
 
     def _usual(self) -> float:
-        return sorted(self._rates)[len(self._rates) // 2]
+        return sorted(self._rates)[(len(self._rates) - 1) // 2]
