@@ -10,7 +10,14 @@ from holdfast.coordinator.judging import AFTER_DEATH_S, REST_FOR_WORK, Judging
 from holdfast.coordinator.telling import GONE_S
 from holdfast.model.cluster import TaskId
 from holdfast.model.evidence import Evidence
-from holdfast.model.facts import AttemptStarted, Fact, ProcessSeen, TaskExited, TaskStarted
+from holdfast.model.facts import (
+    AttemptStarted,
+    DiskMeasured,
+    Fact,
+    ProcessSeen,
+    TaskExited,
+    TaskStarted,
+)
 from holdfast.model.finding_facts import FindingTakenBack, FindingTold
 from holdfast.model.findings import Finding
 from holdfast.model.recovery_facts import RemedyDecided
@@ -145,6 +152,17 @@ def test_a_healthy_sample_does_not_hurry_anybody(desk: Desk) -> None:
     desk.at_s = 10.0
     assert not desk.judging.is_due()
     desk.at_s = 60.0
+    assert desk.judging.is_due()
+
+
+def test_a_disk_that_runs_out_is_judged_at_once(desk: Desk) -> None:
+    desk.judge_at(1.0)
+    room = DiskMeasured(at_s=5.0, host="host-a", path="/w", free_bytes=9 << 20, total_bytes=1 << 30)
+    desk.take(room)
+    desk.at_s = 10.0
+    assert not desk.judging.is_due()
+    desk.take(replace(room, at_s=10.0, left_s=20.0))
+    desk.at_s = 11.0
     assert desk.judging.is_due()
 
 

@@ -224,7 +224,8 @@ def _patience_s(fact: Fact, *, after_failure: bool) -> float | None:
         return AFTER_WORD_S if after_failure else None
     if isinstance(fact, SpecRead | SpecUnreadable | EnvironmentSeen | StartBlocked):
         return AFTER_WORD_S
-    if isinstance(fact, (*LOOKS, ProcessSeen)):
+    runs_out = isinstance(fact, DiskMeasured) and fact.left_s >= 0
+    if runs_out or isinstance(fact, (*LOOKS, ProcessSeen)):
         return AFTER_LOOK_S
     if isinstance(fact, SAMPLES):
         return AFTER_SAMPLE_S
