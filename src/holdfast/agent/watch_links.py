@@ -89,7 +89,7 @@ class LinkLook:
             links = [(task, row) for task, row in rows if is_open(row)]
             yield from self._look_at_links(space, links, ends, at_s)
             yield from self._look_at_tries(rows, at_s)
-        if seen and self._flows.is_due(at_s):
+        if self._flows.is_due(at_s):
             for task, rate in self._flows.count(self._connections(), at_s).items():
                 if task in tasks:
                     tasks[task].exchanged_per_s = rate
