@@ -35,7 +35,7 @@ from holdfast.model.findings import (
     Verdict,
 )
 from holdfast.model.remedies import AskHuman
-from holdfast.model.watch_facts import StepsSeen, TaskSampled, TaskStill
+from holdfast.model.watch_facts import HostSampled, StepsSeen, TaskSampled, TaskStill
 
 PS = TaskId("ps", 0)
 FACTS: list[Fact] = [attempt(W0, W1, W2), in_step(W0), asleep(W2), waits(W0, 6.0)]
@@ -166,6 +166,27 @@ def test_a_step_or_work_on_a_core_is_a_proof() -> None:
     assert got_on(run(step(W0)), W0)
     assert not got_on(run(step(W0, source="checkpoint")), W0), "it may be an old one"
     assert not got_on(run(sampled(W0, 0.0, at_s=9.0)), W0), "it used no core"
+
+
+def test_what_little_a_starved_task_did_is_no_proof_and_its_warning_no_answer() -> None:
+    facts = [replace(sampled(W0, share, at_s=9.0), cpu_share=0.02) for share in (0.5, 0.98)]
+    assert got_on(run(facts[0]), W0)
+    assert not got_on(run(facts[1]), W0)
+    others = HostSampled(
+        at_s=9.0,
+        host="host-a",
+        over_s=10.0,
+        cpus=2,
+        busy_share=1.0,
+        memory_bytes=1 << 34,
+        memory_free_bytes=1 << 33,
+        others={"x": 1.9},
+    )
+    starved = [replace(facts[1], at_s=at_s) for at_s in (9.0, 19.0)]
+    told = diagnose(run(*starved, others, tasks=(W0,)))
+    assert [finding.name for finding in told.findings] == ["cpu-starved"]
+    assert told.verdict is Verdict.CANNOT_TELL
+    assert told.unknown == ("how worker:0 fared: nothing shows that it got on",)
 
 
 def test_a_server_is_well_when_it_was_looked_at() -> None:

@@ -24,6 +24,7 @@ WORKING_SHARE = 0.01  # of a core; one that only waits uses less
 FELL_IDLE, SAMPLES_MIN = 0.1, 3  # of what it usually used, by so many samples at least
 STANDS, JUST_S = "keeps-waiting", 10.0  # what was taken back so shortly before proves nothing
 BUSY_SHARE = 0.03  # the same where some seconds are all that was seen: one that polls uses less
+STARVED_SHARE = 0.9  # of the time it wanted a core and got none: what little it did proves nothing
 
 
 def healthy_tasks(evidence: Evidence, findings: Sequence[Finding]) -> tuple[TaskId, ...]:
@@ -120,4 +121,5 @@ def _works(fact: TaskSampled) -> bool:
     """A main thread that does all the work itself and waits for nobody may run in circles."""
     circles = fact.main_wakes == 0 and fact.main_cpu_share > fact.cpu_share / 2
     needed = WORKING_SHARE if fact.main_wakes < 0 else BUSY_SHARE
-    return fact.cpu_share >= needed and not circles
+    starved = fact.starved_share >= STARVED_SHARE
+    return fact.cpu_share >= needed and not (circles or starved)

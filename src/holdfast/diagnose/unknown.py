@@ -95,8 +95,12 @@ def _unproven(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
     if (waits := blocked_start(evidence)) is not None:
         yield f"how it would have gone on: it was stopped at its start, when {waits.says}"
         return
-    explained = {finding.proof.culprit for finding in findings}
-    explained |= {echo.task for finding in findings for echo in finding.echoes}
+    # That it was slow or starved does not say how it fared.
+    telling = [
+        one for one in findings if one.severity is not Severity.WARNING or one.is_of_standstill
+    ]
+    explained = {finding.proof.culprit for finding in telling}
+    explained |= {echo.task for finding in telling for echo in finding.echoes}
     # Where nobody alone is to blame, the finding is about those whose facts prove it.
     nobodys = [one for one in findings if one.proof.culprit is None and one.is_of_standstill]
     explained |= {fact.task for finding in nobodys for fact in finding.proof.facts}
