@@ -2,7 +2,8 @@
 
 import pytest
 
-from holdfast.model.traffic import LOOK_S, Traffic
+from holdfast.model.cluster import TaskId
+from holdfast.model.traffic import LOOK_S, Traffic, beside
 
 
 def trained(counts: int = 10, rate: float = 9000.0) -> tuple[Traffic, float]:
@@ -83,3 +84,40 @@ def test_what_a_start_exchanges_is_not_what_is_usual() -> None:
     for number, rate in enumerate((900_000.0, 9000.0, 9000.0)):
         traffic.see(number * LOOK_S, rate)
     assert traffic.flows
+
+
+def test_one_without_habits_that_falls_behind_those_beside_it_has_a_spell() -> None:
+    traffic = Traffic()
+    for at_s, rate in ((0.0, 100.0), (3.0, 2000.0), (6.0, 40.0), (9.0, 0.0)):
+        traffic.see(at_s, rate, others_per_s=7000.0)
+    assert traffic.spell(11.0) is None
+    assert traffic.spell(11.0, 0.65), "time to see what it does"
+    spell = traffic.spell(11.5)
+    assert spell is not None
+    assert (spell.since_s, spell.idle_s, spell.usual_s, spell.unstepped) == (3.0, 8.5, 0.0, True)
+    traffic.observed_late(4.0, 15.0)
+    assert traffic.spell(15.0) is None, "nobody looked"
+    traffic.see(15.0, 5000.0, others_per_s=7000.0)
+    assert traffic.spell(40.0) is None
+
+
+def test_one_without_habits_is_left_alone_where_the_others_rest_too() -> None:
+    traffic = Traffic()
+    traffic.see(3.0, 2000.0, others_per_s=7000.0)
+    traffic.see(6.0, 0.0, others_per_s=300.0)
+    assert traffic.spell(60.0) is None
+
+
+def test_one_that_has_not_begun_yet_is_not_behind() -> None:
+    traffic = Traffic()
+    for at_s in (0.0, 3.0, 6.0):
+        traffic.see(at_s, 10.0, others_per_s=7000.0)
+    assert traffic.spell(60.0) is None
+
+
+def test_those_that_train_beside_it_are_the_middle_of_the_others() -> None:
+    tasks = [TaskId("worker", number) for number in range(4)]
+    rates = dict(zip(tasks, (1.0, 5.0, 900.0, 7.0), strict=True))
+    assert beside(tasks[2], rates) == 5.0
+    assert beside(tasks[0], rates) == 7.0
+    assert beside(tasks[0], {tasks[0]: 1.0}) == 0.0

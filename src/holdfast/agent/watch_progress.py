@@ -13,6 +13,7 @@ from holdfast.model.movement import Movement, Signs
 from holdfast.model.pattern import AnyOf
 from holdfast.model.steps import steps_told
 from holdfast.model.straggling import Slow, Straggling, Work
+from holdfast.model.traffic import beside
 from holdfast.model.waiting import WAITING_WORDS
 from holdfast.model.watch_facts import (
     StepsSeen,
@@ -52,6 +53,12 @@ def lateness_s(elapsed_s: float, intervals: Iterable[float]) -> float:
     return late_s if late_s > LATE_S else 0.0
 
 
+def _rates(tasks: Mapping[TaskId, Watched]) -> dict[TaskId, float]:
+    """What each task that trains has just been counted to exchange, if it was counted."""
+    rates = {task: watched.exchanged_per_s for task, watched in tasks.items() if task.trains}
+    return {task: rate for task, rate in rates.items() if rate is not None}
+
+
 class ProgressLook:
     """Looks at steps, main threads and processes; tells of who stands still against its habit."""
 
@@ -70,8 +77,10 @@ class ProgressLook:
         late_s = self._late_s(at_s)
         held = any(watched.state in STOPPED for watched in tasks.values())
         is_left = self._is_one_left(tasks)
+        rates = _rates(tasks)
         for task, watched in tasks.items():
             known = self._known(task, watched)
+            self._see_traffic(known, watched, at_s, held=held, others_per_s=beside(task, rates))
             self._see(known, watched, at_s, late_s=late_s, held=held)
             self._see_stillness(known, is_left=is_left)
             yield from self._steps_facts(task, known, at_s)
@@ -167,14 +176,25 @@ class ProgressLook:
             )
         if late_s:
             known.traffic.observed_late(late_s, at_s)
-        if watched.exchanged_per_s is not None:
-            known.traffic.see(at_s, watched.exchanged_per_s, held=held)
-            watched.exchanged_per_s = None
         known.work = None
         if now is not None and elapsed_s > 0 and known.movement.begun:
             doing = 1.0 if now.is_doing else max(0.0, min(1.0, used_s / elapsed_s))
             pace_s = known.movement.wakes.pace_s
             known.work = Work(wakes=wakes, over_s=elapsed_s, doing=doing, pace_s=pace_s)
+
+    def _see_traffic(
+        self,
+        known: TaskProgress,
+        watched: Watched,
+        at_s: float,
+        *,
+        held: bool,
+        others_per_s: float,
+    ) -> None:
+        if watched.exchanged_per_s is None:
+            return
+        known.traffic.see(at_s, watched.exchanged_per_s, held=held, others_per_s=others_per_s)
+        watched.exchanged_per_s = None
 
     def _see_stillness(self, known: TaskProgress, *, is_left: bool) -> None:
         movement, is_told = known.movement, known.still_told_s is not None
