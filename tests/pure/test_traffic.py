@@ -112,6 +112,7 @@ def test_one_that_has_not_begun_yet_is_not_behind() -> None:
     traffic = Traffic()
     for at_s in (0.0, 3.0, 6.0):
         traffic.see(at_s, 10.0, others_per_s=7000.0)
+    traffic.observed_late(2.0, 8.0)
     assert traffic.spell(60.0) is None
 
 
