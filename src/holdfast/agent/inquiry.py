@@ -31,6 +31,7 @@ from holdfast.probes.process import stat_of
 from holdfast.probes.versions import loaded_tensorflow, versions_of_process
 
 CONNECT_S, ANSWER_S, PEERS_S, PEERS_AGAIN_S = 2.5, 1.5, 2.0, 5.0
+FAR_AGAIN_S = 5.0  # on a bad line two lost packets in a row take seconds, on this host none does
 # What a lost packet or a moment of work can make of a look: worth a second one.
 DOUBTFUL = frozenset({Outcome.STALLED, Outcome.NOT_GRPC, Outcome.NOT_TENSORFLOW, *CUT})
 WORK_S, TRYING_S = 1.5, 3.2  # between two looks at a process: does it work, does it still try
@@ -65,7 +66,7 @@ class Inquiry:
         looks = self.ask(self._places)
         whole = all(is_ready(look) for look in looks) and len(looks) > 1
         with ThreadPoolExecutor() as pool:
-            again = pool.submit(self.ask, _places_of(looks, *DOUBTFUL))
+            again = pool.submit(self._ask_again, looks)
             measured = pool.submit(self._measure, looks if latency else [])
             here = self._processes_here(looks)
             asked = [look for look in looks if not _looks_elsewhere(look, here, looks)]
@@ -106,12 +107,20 @@ class Inquiry:
         """The same since the last look, at little cost."""
         return self._attached.watch_on(_trainers_here(facts))
 
-    def ask(self, places: Sequence[Place]) -> list[PathProbed]:
+    def ask(self, places: Sequence[Place], answer_s: float = ANSWER_S) -> list[PathProbed]:
         """Only who they are: cheap enough to be asked again and again."""
         found = probe_paths(
-            places, at_s=self.at_s, host=self._host, connect_s=CONNECT_S, answer_s=ANSWER_S
+            places, at_s=self.at_s, host=self._host, connect_s=CONNECT_S, answer_s=answer_s
         )
         return [_named(look) for look in found]
+
+    def _ask_again(self, looks: Sequence[PathProbed]) -> list[PathProbed]:
+        """Those of whom one look tells too little. On other hosts they get more time to answer."""
+        far = [look for look in looks if look.ips and not any(map(is_here, look.ips))]
+        near = [look for look in looks if look not in far]
+        with ThreadPoolExecutor() as pool:
+            again = pool.submit(self.ask, _places_of(far, *DOUBTFUL), FAR_AGAIN_S)
+            return [*self.ask(_places_of(near, *DOUBTFUL)), *again.result()]
 
     def _peers(self, looks: Sequence[PathProbed], deadline_s: float = PEERS_S) -> list[PeersListed]:
         answering = [_at_ip(look) for look in looks if look.outcome == Outcome.ANSWERED]
