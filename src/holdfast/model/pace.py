@@ -11,7 +11,10 @@ SLOWER = 3.0  # how many times as long as at their best
 
 
 def slowed(evidence: Evidence, task: TaskId | None) -> tuple[StepsSeen, ...]:
-    """The newest words on its steps, as long as all of them are slow; none: it is not slow now."""
+    """The newest words on its steps, as long as all of them are slow; none: it is not slow now.
+
+    A pause makes the mean of the steps around it long. By when they were told, they are not.
+    """
     told = [fact for fact in evidence.of(StepsSeen, task) if fact.step_s > 0]
     best_s = min((fact.step_s for fact in told), default=0.0)
     slow: list[StepsSeen] = []
@@ -19,7 +22,10 @@ def slowed(evidence: Evidence, task: TaskId | None) -> tuple[StepsSeen, ...]:
         if fact.step_s < SLOWER * best_s:
             break
         slow.insert(0, fact)
-    return tuple(slow)
+    if not slow:
+        return ()
+    over_s, steps = slow[-1].at_s - slow[0].at_s, slow[-1].step - slow[0].step
+    return () if over_s < SLOWER * best_s * steps else tuple(slow)
 
 
 def steps_on(evidence: Evidence, task: TaskId, *, since_s: float) -> bool:

@@ -80,13 +80,15 @@ def _by_stacks(evidence: Evidence, task: TaskId, slow: tuple[StepsSeen, ...]) ->
         return
     best_s = min(fact.step_s for fact in evidence.of(StepsSeen, task) if fact.step_s > 0)
     place = places[-1]
+    there = sum(frame.name == place.name for frame in places)
     yield Proof(
         facts=(slow[0], slow[-1], looks[0], looks[-1]),
         culprit=task,
         confidence=Confidence.HIGH,
         says=f"{task} keeps {listed(others)} waiting: steps take {seconds_text(slow[-1].step_s)},"
         f" {slow[-1].step_s / best_s:.1f} times as long as at their best, and {len(places)} of"
-        f" {len(looks)} looks found it in {place.name} at {place}",
+        f" {len(looks)} looks found it at work of its own, {there} of them in {place.name} at"
+        f" {place}",
         do=(
             f"see what {place.name} at {place} does in every step",
             f"see it again: holdfast stacks RUN_DIR --task {task}",
