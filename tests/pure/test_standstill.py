@@ -335,3 +335,17 @@ def test_who_closes_its_session_waits_for_nobodys_step() -> None:
     facts = (attempt(W0, W1), closes, asleep(W1), waits(W0, 6.0, usual_s=0.0))
     assert found(*facts) == []
     assert found(attempt(W0), closes, waits(W0, 60.0, usual_s=0.0)) == [([W0], [])]
+
+
+def test_a_look_that_could_be_read_counts_more_than_a_later_one_that_could_not() -> None:
+    """The host is starved: looks fail, and the time for which it stands is counted anew."""
+    blind = look(thread(running=True), task=W1, at_s=99.0)
+    told = [waits(W1, 20.0, 60.0), waits(W1, 8.0, 90.0), waits(W0, 40.0)]
+    both = [attempt(W0, W1), in_step(W0), in_step(W0, 70.0)]
+    words = "it sleeps at train.py:30 in pause"
+    assert only(*both, *told, asleep(W1, 70.0), blind).ahead[0].words == words
+    assert only(*both, *told, asleep(W1, 95.0), blind).ahead[0].words == words
+    went_on = waits(W1, 0.0, 75.0)
+    assert only(*both, *told, went_on, asleep(W1, 70.0), blind).ahead[0].words != words
+    before = asleep(W1, 30.0)
+    assert only(*both, *told, before, blind).ahead[0].words != words

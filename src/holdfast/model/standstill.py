@@ -5,6 +5,7 @@ of them that wait inside of their framework wait for the others; who is waited f
 nobody, is named.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -293,10 +294,10 @@ def _not_still(evidence: Evidence, task: TaskId, since_s: float) -> StandingTask
 def _standing(
     evidence: Evidence, task: TaskId, since_s: float, told: TaskStill | TaskWaits | None
 ) -> StandingTask:
-    fresh_s = max(since_s - SAME_S, _stale_s(evidence, task))
-    looks = [look for look in looks_at(evidence, task) if look.at_s >= fresh_s]
+    stale_s = _stale_s(evidence, task)
+    fresh_s = max(since_s - SAME_S, stale_s)
     seen = (fact for fact in evidence.of(ActivitySeen, task) if fact.at_s >= fresh_s)
-    look, activity = _last(iter(looks)), _last(seen)
+    look, activity = _newest_look(evidence, task, fresh_s, stale_s), _last(seen)
     return StandingTask(
         task=task,
         stance=stance_of(look, activity),
@@ -306,6 +307,28 @@ def _standing(
         look=look,
         activity=activity,
     )
+
+
+def _newest_look(
+    evidence: Evidence, task: TaskId, fresh_s: float, stale_s: float
+) -> StacksSeen | None:
+    """The newest one that could be read; else one since it was told to stand still at all.
+
+    On a starved host looks fail, and what is counted since when may begin anew.
+    """
+    begun_s = max(_told_since_s(evidence, task) - SAME_S, stale_s)
+    looks = [look for look in looks_at(evidence, task) if look.at_s >= min(begun_s, fresh_s)]
+    fresh = [look for look in looks if look.at_s >= fresh_s]
+    read = (list(filter(main_thread, some)) for some in (fresh, looks))
+    return _last(iter(next(filter(None, read), fresh)))
+
+
+def _told_since_s(evidence: Evidence, task: TaskId) -> float:
+    """Since when it is told to stand still, without a word that it goes on; for ever: it is not."""
+    since_s = math.inf
+    for fact in evidence.of(TaskWaits, task):
+        since_s = min(since_s, fact.at_s - fact.waits_s) if fact.waits_s else math.inf
+    return since_s
 
 
 def _stale_s(evidence: Evidence, task: TaskId) -> float:
