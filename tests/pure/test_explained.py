@@ -34,6 +34,7 @@ from holdfast.model.findings import (
     Severity,
     Verdict,
 )
+from holdfast.model.path import Outcome
 from holdfast.model.remedies import AskHuman
 from holdfast.model.watch_facts import HostSampled, StepsSeen, TaskSampled, TaskStill
 
@@ -229,6 +230,29 @@ def test_a_job_that_was_stopped_while_its_start_waited_is_not_healthy() -> None:
     assert diagnose(run(waits_at_start, step(W0), step(W1))).verdict is Verdict.HEALTHY
     over = replace(waits_at_start, at_s=9.0, missing=())
     assert diagnose(run(waits_at_start, over, used)).verdict is Verdict.HEALTHY
+
+
+def probed(target: TaskId, outcome: Outcome, at_s: float = 15.0) -> PathProbed:
+    name = str(target) if outcome is Outcome.ANSWERED else ""
+    return PathProbed(
+        at_s=at_s, host="host-a", address=f"a:{target}", outcome=outcome, target=target, name=name
+    )
+
+
+def test_a_job_that_was_stopped_while_half_of_its_servers_were_up_is_not_healthy() -> None:
+    up, closed = probed(W0, Outcome.ANSWERED), probed(W1, Outcome.REFUSED)
+    used = replace(sampled(W0, 0.0, at_s=12.0), cpu_share=1.0)
+    half = diagnose(run(used, up, closed))
+    assert (half.verdict, half.healthy) == (Verdict.CANNOT_TELL, ())
+    (words,) = half.unknown
+    assert words.endswith("stopped at its start, when worker:1 had not opened its port yet")
+    both = run(used, up, closed, probed(W2, Outcome.REFUSED), tasks=(W0, W1, W2))
+    assert (
+        diagnose(both).unknown[0].endswith("worker:1 and worker:2 had not opened their ports yet")
+    )
+    well = ((used, up, closed, step(W0)), (used, up, probed(W1, Outcome.ANSWERED)), (used, closed))
+    for facts in well:
+        assert diagnose(run(*facts)).verdict is Verdict.HEALTHY
 
 
 def test_who_did_nothing_any_more_when_it_was_stopped_is_not_called_healthy() -> None:

@@ -16,9 +16,12 @@ from holdfast.model.finding_facts import FindingTakenBack, FindingTold
 from holdfast.model.findings import Finding
 from holdfast.model.log_facts import LogsGiven
 from holdfast.model.middle import median
+from holdfast.model.path import Outcome
 from holdfast.model.recovery_facts import CheckpointSaved
+from holdfast.model.standing import standings
 from holdfast.model.start_calls import standing_at_start
 from holdfast.model.watch_facts import StepsSeen, TaskSampled
+from holdfast.model.words import listed
 
 WORKING_SHARE = 0.01  # of a core; one that only waits uses less
 FELL_IDLE, SAMPLES_MIN = 0.1, 3  # of what it usually used, by so many samples at least
@@ -62,13 +65,25 @@ def trained(evidence: Evidence, task: TaskId) -> bool:
     return task.trains and got_on(evidence, task)
 
 
-def blocked_start(evidence: Evidence) -> StartWaits | None:
+def blocked_start(evidence: Evidence) -> str:
     """What the start-up waited for when somebody stopped the job, if it had not got on by then."""
+    if not any(evidence.of(StopAsked)):
+        return ""
     last = max(evidence.of(StartWaits), key=lambda fact: fact.at_s, default=None)
-    if last is None or not last.missing or not any(evidence.of(StopAsked)):
-        return None
+    if last is None:
+        return _half_up(evidence)
     stepped = any(fact.at_s > last.at_s for fact in evidence.of(StepsSeen))
-    return None if stepped else last
+    return last.says if last.missing and not stepped else ""
+
+
+def _half_up(evidence: Evidence) -> str:
+    """Whose server was not up by the last looks, while those of others were, and nobody stepped."""
+    looks = standings(evidence)
+    closed = [task for task, one in looks.items() if one.look.outcome == Outcome.REFUSED]
+    stepped = any(fact.source != "checkpoint" for fact in evidence.of(StepsSeen))
+    if stepped or not closed or not any(one.is_ready for one in looks.values()):
+        return ""
+    return f"{listed(closed)} had not opened {'their ports' if closed[1:] else 'its port'} yet"
 
 
 def fell_idle(evidence: Evidence, task: TaskId) -> bool:
@@ -108,7 +123,7 @@ def got_on(evidence: Evidence, task: TaskId) -> bool:
         return False
     if exited is not None and evidence.ended_by_us(exited) and not any(evidence.of(StopAsked)):
         return True
-    if blocked_start(evidence) is not None or fell_idle(evidence, task):
+    if blocked_start(evidence) or fell_idle(evidence, task):
         return False
     if not task.trains:
         return any(evidence.of(TaskSampled, task)) or any(evidence.of(PathProbed))

@@ -92,8 +92,8 @@ def _unproven(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[str]:
     """Who ran, and was never seen to get on: nobody may call that healthy."""
     if not is_run(evidence):
         return
-    if (waits := blocked_start(evidence)) is not None:
-        yield f"how it would have gone on: it was stopped at its start, when {waits.says}"
+    if waits := blocked_start(evidence):
+        yield f"how it would have gone on: it was stopped at its start, when {waits}"
         return
     # That it was slow or starved does not say how it fared.
     telling = [
