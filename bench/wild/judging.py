@@ -97,7 +97,7 @@ def judge(
 ) -> Row:
     """`crashed`: other tasks that died of a signal by themselves, while the job ran."""
     verdict = str(report.get("verdict", ""))
-    told = [word for word in said if _tells(word)]
+    told = [word for word in said if tells(word)]
     ends = {"exit_code": exit_code, "took_s": round(took_s, 1), "verdict": verdict}
     if not report:
         return row_of(job, broken="there is no report", **ends)
@@ -144,7 +144,8 @@ def _left_open(job: Job, report: Mapping[str, Any]) -> str:
     return next((text for text in report.get("unknown", ()) if job.chosen in text), "")
 
 
-def _tells(word: Said) -> bool:
+def tells(word: Said) -> bool:
+    """Whether it says anything of a task but how busy the machine is."""
     return word.what == TOLD and _counts(word.severity, word.cause)
 
 
@@ -200,11 +201,11 @@ def _first(job: Job, truth: Truth, said: Sequence[Said]) -> tuple[Said | None, f
     for word in sorted(said, key=lambda word: word.at_s):
         if word.at_s >= truth.fault_s - CLOCK_S:
             after.append(word)
-        elif _tells(word):
+        elif tells(word):
             standing.update(word.culprits)
         else:
             standing.difference_update(word.culprits)
-    named = [word for word in after if _tells(word) and word.culprits]
+    named = [word for word in after if tells(word) and word.culprits]
     if job.chosen in standing:
         return (named[0] if named else None), 0.0, True
     if not named:

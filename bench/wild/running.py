@@ -16,7 +16,7 @@ from typing import Any
 from bench.struck import Heard, Stage, StruckJob
 from bench.wild.composing import INTERRUPTED, PLAIN, Job
 from bench.wild.grammar import PROGRAMS, WAYS, Kind, Plan, WildWorkload
-from bench.wild.judging import TAKEN_BACK, Row, Said, culprits_of, judge, row_of, watch_s
+from bench.wild.judging import TAKEN_BACK, Row, Said, culprits_of, judge, row_of, tells, watch_s
 from bench.wild.loads import core_seconds, loaded
 from bench.wild.truth import Truth, read_notes, truth_of
 
@@ -95,7 +95,7 @@ class WildRun:
 
     def is_named(self, since_s: float) -> bool:
         return any(
-            word.what != TAKEN_BACK and self.job.chosen in word.culprits and word.at_s >= since_s
+            tells(word) and self.job.chosen in word.culprits and word.at_s >= since_s
             for word in self.said()
         )
 
