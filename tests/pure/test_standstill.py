@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.pure.stillness import (
     LEAVES,
     STEP,
@@ -243,6 +244,16 @@ def test_a_peer_that_has_ended_is_waited_for_in_vain() -> None:
     assert found(beside, gone, in_step(W0), waits(W0, 6.0)) == [([], [W0])]
 
 
+@pytest.mark.parametrize(
+    ("for_s", "severity"), [(80.0, Severity.NOTICE), (130.0, Severity.WARNING)]
+)
+def test_who_is_left_may_say_farewell_for_a_while(for_s: float, severity: Severity) -> None:
+    gone = TaskExited(at_s=10.0, host="host-a", task=W2, exit_code=0)
+    facts = [attempt(W0, W2), gone, in_step(W0, 200.0), waits(W0, for_s, 200.0)]
+    told = [one for one in diagnose(Evidence(facts)).findings if one.name == "keeps-waiting"]
+    assert [(one.proof.culprit, one.severity) for one in told] == [(W2, severity)]
+
+
 def test_where_all_but_one_wait_at_one_line_that_is_the_step() -> None:
     looks = (look(JAX), look(JAX, task=W1), look(OTHER, task=W2))
     told = (waits(W0, 6.0), waits(W1, 6.0), waits(W2, 6.0))
@@ -252,6 +263,15 @@ def test_where_all_but_one_wait_at_one_line_that_is_the_step() -> None:
 def test_a_native_wait_beside_a_step_is_something_of_its_own() -> None:
     facts = (ALL, in_step(W0), look(JAX, task=W1), waits(W0, 6.0), waits(W1, 6.0))
     assert found(*facts) == [([W1], [W0])]
+
+
+def test_a_native_wait_beside_one_that_stands_still_at_its_own_code_is_the_step() -> None:
+    facts = (ALL, asleep(W0), look(JAX, task=W1), waits(W1, 6.0))
+    assert found(*facts, waits(W0, 6.0)) == [([W0], [W1])]
+    assert found(*facts) == [([W1], [])], "nobody says that it stands still"
+    other = (look(JAX, task=W2), waits(W0, 6.0), waits(W2, 6.0))
+    mixed = found(ALL, asleep(W0), look(OTHER, task=W1), waits(W1, 6.0), *other)
+    assert mixed == [([W0], [W1, W2])]
 
 
 def test_a_vote_without_a_majority_names_all() -> None:

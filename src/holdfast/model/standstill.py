@@ -342,18 +342,19 @@ def _by_vote(placed: dict[TaskId, StandingTask]) -> dict[TaskId, StandingTask]:
     """What a wait in native code is for, where only the others can tell.
 
     A step may be called without a Python frame of its framework. Where all but one stand at one
-    line, that is the step.
+    line, that is the step; and where one stands still at code of its own, the others wait for it.
     """
     native = {task: one for task, one in placed.items() if one.stance is Stance.NATIVE}
     if not native:
         return placed
     places = Counter(map(_place, native.values()))
     in_step = any(one.stance is Stance.STEP for one in placed.values())
+    elsewhere = any(one.stance is Stance.OWN and one.told for one in placed.values())
     (place, count), *rest = places.most_common()
     shared = count > 1 and not (rest and rest[0][1] == count)
     for task, one in native.items():
-        is_step = not in_step and shared and _place(one) == place
-        stance = Stance.STEP if is_step else Stance.OWN
+        is_step = _place(one) == place if shared else elsewhere
+        stance = Stance.STEP if is_step and not in_step else Stance.OWN
         placed[task] = replace(one, stance=stance)
     return placed
 
