@@ -136,8 +136,6 @@ def _proof(evidence: Evidence, exited: TaskExited, suffering: list[Fact]) -> Pro
     step = _last_step(evidence, exited.task)
     reached = f" at step {step.step}" if step else ""
     first = min(suffering, key=_since_s)
-    how = "failed" if isinstance(first, TaskExited) else "stood still"
-    later_s = max(0.0, _since_s(first) - exited.at_s)
     stills = [fact for fact in suffering if isinstance(fact, TaskStill)]
     failed = len(stills) < len(suffering)
     loud = max((_loudness(evidence, still) for still in stills), key=GRAVITY.index, default=None)
@@ -149,13 +147,21 @@ def _proof(evidence: Evidence, exited: TaskExited, suffering: list[Fact]) -> Pro
         confidence=Confidence.HIGH,
         severity=None if failed else loud,
         says=f"{exited.task} ended with exit code 0{reached} while {victims} still needed it;"
-        f" {first.task} {how} {seconds_text(later_s)} later",
+        f" {_then(first, exited)}",
         do=(
             f"see why {exited.task} was done: its input, its number of steps, its stopping rule",
             "give every task the same number of steps",
         ),
         exit_code=1 if failed else HUNG_CODE,
     )
+
+
+def _then(first: Fact, exited: TaskExited) -> str:
+    later_s = _since_s(first) - exited.at_s
+    if isinstance(first, TaskStill) and later_s < 0:
+        return f"{first.task} had stood still for {seconds_text(-later_s)} by then"
+    how = "failed" if isinstance(first, TaskExited) else "stood still"
+    return f"{first.task} {how} {seconds_text(max(0.0, later_s))} later"
 
 
 def _last_step(evidence: Evidence, task: TaskId | None) -> StepsSeen | None:

@@ -108,7 +108,9 @@ def _start_held(evidence: Evidence, blocked: StartBlocked) -> Proof:
 def _kept_by(evidence: Evidence, standstill: Standstill, one: StandingTask) -> Proof:
     others = [each for each in standstill.ahead if each is not one]
     stuck = one.is_stuck and standstill.lasts_s >= STUCK_S
-    severity = Severity.ERROR if stuck else _severity(evidence, standstill, works=one.works)
+    # Who is left may still say farewell, and until its framework gives up that takes minutes.
+    may_last = one.works or one.exited is not None
+    severity = Severity.ERROR if stuck else _severity(evidence, standstill, works=may_last)
     alone = one.is_unstepped and not standstill.waiting
     if alone and not stuck and not asked_hang_after_s(evidence):
         severity = Severity.NOTICE  # its steps may take that long
