@@ -10,7 +10,7 @@ from holdfast.diagnose.log_hits import Hit
 from holdfast.model.child_ends import (
     exception_sentence,
     failed_chains,
-    name_above,
+    names_above,
     outlived_sentence,
 )
 from holdfast.model.cluster import TaskId
@@ -62,7 +62,8 @@ def child_claims(
 def _claim(chains: Sequence[Chain], lines: Sequence[LogLine], cause: Cause) -> Claim:
     first = chains[0][-1]
     who = f"{first.task} finished" if first.task else "the program finished"
-    ends = [exception_sentence(name_above(chain, lines), chain) for chain in chains]
+    names = names_above(chains, lines)
+    ends = [exception_sentence(name, chain) for name, chain in zip(names, chains, strict=True)]
     return Claim(
         name=NAME,
         cause=cause,

@@ -49,16 +49,29 @@ def failed_chains(seen: Iterable[TracebackSeen]) -> list[list[TracebackSeen]]:
     return [chain for chain in chains if any(map(is_of_child, chain)) and is_its_own(chain)]
 
 
-def name_above(chain: Sequence[TracebackSeen], lines: Iterable[LogLine]) -> str:
-    """The name that Python wrote above a traceback; empty where it wrote none."""
-    first = chain[0]
-    above = (
-        found.group("name")
+def names_above(chains: Iterable[Sequence[TracebackSeen]], lines: Iterable[LogLine]) -> list[str]:
+    """For each, in the order of its log, the name that Python wrote above; empty: it wrote none.
+
+    Children that fail in the same moment may write all their names first: then each of as many
+    tracebacks may be of any of them.
+    """
+    named = {
+        (line.source, line.stream, line.line): found.group("name")
         for line in lines
-        if (line.source, line.stream, line.line + 1) == (first.source, first.stream, first.line)
-        and (found := NAMED.search(line.text))
-    )
-    return next(above, "")
+        if (found := NAMED.search(line.text))
+    }
+    names: list[str] = []
+    among, left = "", 0
+    for chain in chains:
+        first = chain[0]
+        above: list[str] = []
+        while name := named.get((first.source, first.stream, first.line - 1 - len(above))):
+            above.insert(0, name)
+        if above:
+            among, left = " or ".join(above), len(above)
+        names.append(among if left > 0 else "")
+        left -= 1
+    return names
 
 
 def exception_sentence(who: str, chain: Sequence[TracebackSeen]) -> str:

@@ -38,7 +38,7 @@ from holdfast.model.child_ends import (
     exception_sentence,
     is_its_own,
     is_of_child,
-    name_above,
+    names_above,
     outlived_sentence,
 )
 from holdfast.model.cluster import TaskId
@@ -109,11 +109,12 @@ def _raised(evidence: Evidence, task: TaskId) -> Iterator[End]:
     ]
     lines = list(evidence.of(LogLine, task))
     seen = sorted(evidence.of(TracebackSeen, task), key=lambda one: (one.stream, one.offset))
-    for chain in chains_of(seen):
+    chains = list(chains_of(seen))
+    for chain, name in zip(chains, names_above(chains, lines), strict=True):
         pids = [one.pid for one in left if is_same(one, chain[-1])]
         proven = pids or any(map(is_of_child, chain))
         if proven and is_its_own(chain) and not any(is_aftermath(evidence, one) for one in chain):
-            who = name_above(chain, lines) or (f"process {pids[0]}" if pids else "")
+            who = name or (f"process {pids[0]}" if pids else "")
             yield chain[-1], exception_sentence(who, chain)
 
 
