@@ -207,8 +207,10 @@ def _more(seen: TracebackSeen, thread: ExceptionLeft | None) -> str:
 
 
 def _place(evidence: Evidence, seen: TracebackSeen) -> str:
-    """The innermost line that is the user's own, where there is one; else the innermost."""
-    at = _origin(evidence, seen).at or (seen.frames[-1].partition(" ")[0] if seen.frames else "")
+    """The innermost line that is the user's own, of any of its chain; else the innermost."""
+    own = (origin_of(one).at for one in raised_over(evidence, seen))
+    innermost = seen.frames[-1].partition(" ")[0] if seen.frames else ""
+    at = _origin(evidence, seen).at or next(filter(None, own), innermost)
     return f" at {at}" if at else ""
 
 
