@@ -60,11 +60,21 @@ def typo_in_files(folder: Path) -> Told:
     return Told(f"exit code {done.returncode}; {says}", right, after_s)
 
 
-def typo(folder: Path, *, options: Sequence[str], command: Sequence[str], whom: str) -> Told:
-    """Worker 1 looks for somebody at the wrong port: both ports, whose entry, who listens."""
+def typo(
+    folder: Path,
+    *,
+    options: Sequence[str],
+    command: Sequence[str],
+    whom: str,
+    begins: Callable[[Run], bool],
+) -> Told:
+    """Worker 1 looks for somebody at the wrong port: both ports, whose entry, who listens.
+
+    `begins`: whether that can be known by now.
+    """
     limit = ("--start-deadline-s", str(START_DEADLINE_S))
     with Run(folder, (*options, *limit), command) as run:
-        began = run.until(lambda one: began_s(one) is not None, START_S_MAX)
+        began = run.until(begins, START_S_MAX)
         loaded_s = time.time()
 
         def found(one: Run) -> Mapping[str, Any] | None:
@@ -81,8 +91,12 @@ def typo(folder: Path, *, options: Sequence[str], command: Sequence[str], whom: 
         return Told(said(told, run) + also, right, after_s)
 
 
+def _has_begun(run: Run) -> bool:
+    return began_s(run) is not None
+
+
 def began_s(run: Run) -> float | None:
-    """When the last task had loaded TensorFlow and wrote its first words after that."""
+    """When the last task wrote its first words while it loaded TensorFlow."""
     logs = [*(run.run_dir / "logs").glob("*.err")]
     expected = len(json.loads((run.run_dir / "run.json").read_text())["cluster"]) if logs else 1
     began = [path.stat().st_mtime for path in logs if b"cpu_feature_guard" in path.read_bytes()]
@@ -173,7 +187,7 @@ def cannot_come_up(
     """A start that stands: inside which call, for whom, and that it cannot work."""
     limit = ("--start-deadline-s", str(START_DEADLINE_S))
     with Run(folder, (*THREE, *limit), command) as run:
-        run.until(lambda one: began_s(one) is not None, START_S_MAX)
+        run.until(_has_begun, START_S_MAX)
 
         def found(one: Run) -> Mapping[str, Any] | None:
             worth = [finding for finding in one.told() if finding["severity"] != "info"]
@@ -231,11 +245,13 @@ def _session_without_chief(folder: Path) -> Told:
 
 
 def _session_typo(folder: Path) -> Told:
-    return typo(folder, options=THREE, command=program("session_typo"), whom="ps:0")
+    command = program("session_typo")
+    return typo(folder, options=THREE, command=command, whom="ps:0", begins=_is_creating)
 
 
 def _old_session_typo(folder: Path) -> Told:
-    return typo(folder, options=THREE, command=_of_old("session_typo")(), whom="ps:0")
+    command = _of_old("session_typo")()
+    return typo(folder, options=THREE, command=command, whom="ps:0", begins=_is_creating)
 
 
 def _no_old() -> str:
@@ -253,6 +269,7 @@ SITUATIONS = (
             options=TWO,
             command=program("start_with_typo", *program("plain")),
             whom="worker:0",
+            begins=_has_begun,
         ),
     ),
     Situation("B1-code", ENTRY, _session_typo),
