@@ -122,3 +122,18 @@ def test_those_that_train_beside_it_are_the_middle_of_the_others() -> None:
     assert beside(tasks[2], rates) == 5.0
     assert beside(tasks[0], rates) == 7.0
     assert beside(tasks[0], {tasks[0]: 1.0}) == 0.0
+
+
+def test_one_that_always_exchanges_less_than_the_others_has_a_habit_of_its_own() -> None:
+    light = Traffic()
+    for number in range(3):
+        light.see(number * LOOK_S, 600.0, others_per_s=50_000.0)
+    assert light.is_known
+    assert light.spell(8.0) is None
+
+
+def test_who_has_a_habit_is_not_measured_by_others_that_exchange_more_now() -> None:
+    traffic, last_s = trained()
+    for number in range(1, 9):
+        traffic.see(last_s + number * LOOK_S, 9000.0, others_per_s=1e6)
+    assert traffic.spell(last_s + 25) is None

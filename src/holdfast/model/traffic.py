@@ -42,7 +42,7 @@ class Traffic:
         self._last.append(bytes_per_s)
         self._compare(at_s, bytes_per_s, others_per_s)
         least = QUIET_PART * self._usual() if self.is_known else 0.0
-        if bytes_per_s <= 0 or bytes_per_s < least or self._is_behind:
+        if bytes_per_s <= 0 or bytes_per_s < least or self._is_no_habit(bytes_per_s):
             return
         self._rates.append(bytes_per_s)
         if self._held:
@@ -89,6 +89,14 @@ class Traffic:
         self._is_behind = others_per_s >= LEAST_PER_S and bytes_per_s < QUIET_PART * others_per_s
         if bytes_per_s >= LEAST_PER_S and not self._is_behind:
             self._level_s = at_s
+
+    def _is_no_habit(self, bytes_per_s: float) -> bool:
+        """Whether it is what comes before and after the steps that the others take: heartbeats.
+
+        One that always exchanges less than they do has a habit of its own.
+        """
+        few = self._level_s is not None or bytes_per_s < LEAST_PER_S
+        return self._is_behind and few and not self.is_known
 
     def _spell_behind(self, at_s: float, patience: float) -> Spell | None:
         if self._level_s is None or not self._is_behind:
