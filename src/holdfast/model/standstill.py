@@ -324,7 +324,7 @@ def _newest_look(
 
 
 def _told_since_s(evidence: Evidence, task: TaskId) -> float:
-    """Since when it is told to stand still, without a word that it goes on; for ever: it is not."""
+    """Since when it is told to stand still, with no word since that it goes on; infinite: never."""
     since_s = math.inf
     for fact in evidence.of(TaskWaits, task):
         since_s = min(since_s, fact.at_s - fact.waits_s) if fact.waits_s else math.inf
